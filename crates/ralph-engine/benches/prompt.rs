@@ -34,8 +34,9 @@ fn main() {
 
 /// Returns the best time in milliseconds with two logs of this size.
 fn measure(size: u64) -> f64 {
-    let place = tempfile::tempdir().expect("a directory can be made");
-    let state = StateDir::open(place.path().join("state")).expect("a state directory can be made");
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    let state =
+        StateDir::open(directory.path().join("state")).expect("a state directory can be made");
     let run = ralph_core::id::RunId::new(jiff::Timestamp::UNIX_EPOCH, 1);
     let dir = state.run(&run);
     dir.create().expect("a run's directory can be made");

@@ -12,7 +12,7 @@ use crate::immediate_commands::handle_control_event;
 use crate::journal::Journal;
 
 /// How often a process checks during a wait whether it still owns the run, and whether it was
-/// stopped.
+/// suspended.
 const OWNERSHIP_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Waits for work to end while receiving user commands; a stop drops the work.
@@ -22,21 +22,21 @@ pub(crate) async fn attend<T>(
     work: impl Future<Output = T>,
 ) -> Result<T, RunError> {
     let mut work = std::pin::pin!(work);
-    let (mut beat, mut look) = (heartbeat(), every(OWNERSHIP_CHECK_INTERVAL));
+    let (mut heartbeat_timer, mut owner_timer) = (heartbeat(), every(OWNERSHIP_CHECK_INTERVAL));
     loop {
         tokio::select! {
             done = &mut work => return Ok(done),
-            call = control.next() => handle_control_event(journal, control, call)?,
-            _ = beat.tick() => drop(journal.append(RunEvent::StillActive {})?),
-            _ = look.tick() => {
+            event = control.next() => handle_control_event(journal, control, event)?,
+            _ = heartbeat_timer.tick() => drop(journal.append(RunEvent::StillActive {})?),
+            _ = owner_timer.tick() => {
                 journal.check_owner()?;
-                journal.report_absence()?;
+                journal.report_suspension()?;
             }
         }
     }
 }
 
-/// Returns the interval of the signs of life during long work.
+/// Returns the interval at which long work records that the run is still active.
 pub(crate) fn heartbeat() -> Interval {
     every(Controls::HEARTBEAT)
 }

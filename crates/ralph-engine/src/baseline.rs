@@ -64,8 +64,8 @@ async fn run_baseline(run: &mut Run) -> Result<(), RunError> {
         .dir
         .baselines()
         .join(baseline_file_name(&run.recorder, &commands));
-    let (kept, cached) = if let Some(kept) = load_cached(&file) {
-        (kept, true)
+    let (results, cached) = if let Some(results) = load_cached(&file) {
+        (results, true)
     } else {
         let started = Event::Verification(VerificationEvent::BaselineStarted {
             commit: commit.clone(),
@@ -83,20 +83,20 @@ async fn run_baseline(run: &mut Run) -> Result<(), RunError> {
             false,
         )
     };
-    if !cached && kept.checks.iter().all(is_reproducible) {
+    if !cached && results.checks.iter().all(is_reproducible) {
         // Only an optimisation: a full disk does not stop the run here.
-        durable::warn_if_failed("cache the baseline", store_cached(&file, &kept));
+        durable::warn_if_failed("cache the baseline", store_cached(&file, &results));
     }
-    let green = kept.green.len();
+    let green = results.green.len();
     run.recorder.log_activity(&format!(
         "{green} of {} checks are green at the base commit, before any work",
-        kept.checks.len()
+        results.checks.len()
     ))?;
     run.recorder.append(VerificationEvent::BaselineFinished {
         commit,
         contract: run.pinned.digest().clone(),
-        checks: kept.checks,
-        green: kept.green,
+        checks: results.checks,
+        green: results.green,
         cached,
     })?;
     Ok(())
@@ -166,13 +166,13 @@ fn read_cached(file: &Path) -> io::Result<Option<CachedBaseline>> {
     Ok(serde_json::from_slice(&fs::read(file)?)?)
 }
 
-fn store_cached(file: &Path, kept: &CachedBaseline) -> Result<(), RunError> {
+fn store_cached(file: &Path, results: &CachedBaseline) -> Result<(), RunError> {
     let Some(directory) = file.parent() else {
         return Ok(());
     };
     durable::create_dir(directory)?;
     durable::warn_if_failed("remove old baselines", remove_oldest(directory));
-    let text = serde_json::to_vec(kept)
+    let text = serde_json::to_vec(results)
         .map_err(io::Error::from)
         .map_err(StoreError::when("write", file))?;
     drop(durable::write_unsynced(file, &text)?);
@@ -201,14 +201,14 @@ mod tests {
     #[test]
     fn results_are_kept_for_a_while_and_not_without_limit() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = CachedBaseline {
+        let results = CachedBaseline {
             checks: Vec::new(),
             green: vec!["M1.1".to_owned()],
         };
         let file = directory.path().join("a.json");
         assert_eq!(load_cached(&file), None);
-        store_cached(&file, &kept).unwrap();
-        assert_eq!(load_cached(&file), Some(kept.clone()));
+        store_cached(&file, &results).unwrap();
+        assert_eq!(load_cached(&file), Some(results.clone()));
         let old = SystemTime::now() - MAX_AGE - Duration::from_mins(1);
         fs::File::options()
             .write(true)
@@ -218,7 +218,7 @@ mod tests {
             .unwrap();
         assert_eq!(load_cached(&file), None);
         for number in 0..MAX_CACHED + 5 {
-            store_cached(&directory.path().join(number.to_string()), &kept).unwrap();
+            store_cached(&directory.path().join(number.to_string()), &results).unwrap();
         }
         let left = fs::read_dir(directory.path()).unwrap().count();
         assert_eq!(left, MAX_CACHED);

@@ -47,8 +47,8 @@ impl Capture {
         self
     }
 
-    /// Returns the captured end of standard error so far.
-    pub(crate) fn stderr_tail(&self) -> String {
+    /// Returns the captured part of standard error so far: its beginning and its end.
+    pub(crate) fn captured_stderr(&self) -> String {
         self.stderr.clone().into_text()
     }
 
@@ -76,12 +76,12 @@ impl Capture {
 impl OutputSink for Capture {
     fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
         self.redacted.clear();
-        let (redact, kept) = match stream {
+        let (redact, buffer) = match stream {
             OutputStream::Stdout => (&mut self.redact_stdout, &mut self.stdout),
             OutputStream::Stderr => (&mut self.redact_stderr, &mut self.stderr),
         };
         redact.push(bytes, &mut self.redacted);
-        kept.push(&self.redacted);
+        buffer.push(&self.redacted);
         self.both.push(&self.redacted);
         self.live.write_redacted(&self.redacted);
     }
@@ -139,7 +139,7 @@ impl Captured {
         check
     }
 
-    /// Returns the last lines of both streams, at most `lines` and 2 KiB.
+    /// Returns the last non-empty lines of both streams, at most `lines` and 2 KiB.
     pub(crate) fn tail(&self, lines: usize) -> String {
         let mut start = self.both.len().saturating_sub(2048);
         while !self.both.is_char_boundary(start) {
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_keeps_its_beginning_its_end_and_the_count() {
+    fn long_output_keeps_its_beginning_its_end_and_the_count() {
         let mut kept = HeadTailBuffer::default();
         kept.push(b"begin");
         for _ in 0..100 {

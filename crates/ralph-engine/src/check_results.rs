@@ -74,9 +74,9 @@ async fn discard_check_changes(
     };
     let others = match changed.len() {
         1 => String::new(),
-        count => format!(", with {} other paths", count - 1),
+        count => format!(" and {} other paths", count - 1),
     };
-    let finding = format!("changed by the check `{command}`{others}; put back");
+    let finding = format!("changed by the check `{command}`{others}; restored");
     recorder.record_tampering(vec![TamperFinding { path, finding }])
 }
 

@@ -40,7 +40,7 @@ pub enum ContractUpdate {
         digest: Digest,
         /// The differences, for display.
         changes: Vec<String>,
-        /// Boxes whose text or verification changed and which must be verified again.
+        /// Boxes that lose their ticks: their text or verification changed, or they were removed.
         reopened: BTreeSet<String>,
     },
     /// It cannot be used, for this reason.
@@ -129,9 +129,9 @@ impl PinnedTask {
     /// left alone until the edit is reported.
     pub fn write_ticks(&mut self, ticked: &BTreeSet<String>) -> Result<String, StoreError> {
         self.text = self.task.with_ticks(ticked);
-        let there = durable::read_if_present(&self.dir.contract())?;
-        let there = there.map(|bytes| Digest::compute(&bytes));
-        if there.is_none() || there == self.copy_digest {
+        let current = durable::read_if_present(&self.dir.contract())?;
+        let current = current.map(|bytes| Digest::compute(&bytes));
+        if current.is_none() || current == self.copy_digest {
             self.restore_copy()?;
         }
         Ok(self.text.clone())
@@ -162,7 +162,7 @@ impl PinnedTask {
             Err(error) => return Ok(ContractUpdate::Rejected(error.to_string())),
         };
         if *wanted == self.digest {
-            return Ok(ContractUpdate::Rejected("it is in force already".into()));
+            return Ok(ContractUpdate::Rejected("it is already in force".into()));
         }
         if let Some(name) = secret_in(&task, redactor) {
             let why = format!("the text contains the value of `{name}`");
@@ -173,14 +173,14 @@ impl PinnedTask {
                 "`{key}` cannot change while a run is under way"
             )));
         }
-        let taken = ContractUpdate::Applied {
+        let update = ContractUpdate::Applied {
             changes: differences(&self.task, &task),
             reopened: reopened(&self.task, &task),
             digest: wanted.clone(),
         };
         self.task = task;
         self.digest = wanted.clone();
-        Ok(taken)
+        Ok(update)
     }
 
     /// Returns the notices about edited files, one for each edit. None of the edits is in force;
@@ -190,10 +190,10 @@ impl PinnedTask {
         run: &RunId,
         redactor: &Redactor,
     ) -> Result<Vec<String>, StoreError> {
-        let mut found = Vec::new();
-        found.extend(self.report_edited_copy(run, redactor)?);
-        found.extend(self.report_edited_source(run));
-        Ok(found)
+        let mut notices = Vec::new();
+        notices.extend(self.report_edited_copy(run, redactor)?);
+        notices.extend(self.report_edited_source(run));
+        Ok(notices)
     }
 
     fn report_edited_copy(
@@ -214,7 +214,7 @@ impl PinnedTask {
         self.restore_copy()?;
         let (copy, aside) = (self.dir.contract(), aside.display().to_string());
         Ok(Some(format!(
-            "`{}` was edited, which has no effect; it is put back, and the edit is in `{aside}`: \
+            "`{}` was edited, which has no effect; it was restored, and the edit is in `{aside}`: \
              `ralph task {run} {aside}` puts it in force",
             copy.display()
         )))
@@ -232,7 +232,12 @@ impl PinnedTask {
         // A command in a `local` sandbox can write this file, too.
         let next = format!("if it is yours, `ralph task {run}` puts it in force");
         let (changes, next) = TaskFile::parse(&bytes).map_or_else(
-            |_| ("it cannot be used".into(), "`ralph lint` says why".into()),
+            |_| {
+                (
+                    "it cannot be used".into(),
+                    "`ralph lint` reports why".into(),
+                )
+            },
             |task| (differences(&self.task, &task).join(", "), next),
         );
         Some(format!(

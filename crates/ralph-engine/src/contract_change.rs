@@ -9,7 +9,8 @@ use crate::error::RunError;
 use crate::recorder::Recorder;
 use crate::workbench::Workbench;
 
-/// Applies the contract that the user wants, if any. Returns whether the task file changed.
+/// Reports edits that are not in force, then applies the contract that the user wants, if any.
+/// Returns whether the contract changed.
 pub(crate) fn apply_contract_change(
     recorder: &mut Recorder,
     bench: &mut Workbench,
@@ -30,7 +31,7 @@ pub(crate) fn apply_contract_change(
             reopened,
         } => {
             recorder.log_activity(&format!(
-                "the contract was changed by a person: {}",
+                "the contract was changed by the user: {}",
                 changes.join("; ")
             ))?;
             let mut ticked = recorder.state().ticked.clone();
@@ -49,7 +50,7 @@ pub(crate) fn apply_contract_change(
             Ok(true)
         }
         ContractUpdate::Rejected(why) => {
-            recorder.log_activity(&format!("a change of the task file cannot be used: {why}"))?;
+            recorder.log_activity(&format!("a change to the task file was rejected: {why}"))?;
             recorder.append(RunEvent::ContractRejected { why })?;
             Ok(false)
         }

@@ -56,12 +56,12 @@ impl Controls {
     pub(crate) fn new(
         mailbox: Mailbox,
         interrupt: watch::Receiver<bool>,
-        door: GateHandle,
+        gate: GateHandle,
     ) -> Self {
         Self {
             mailbox,
             interrupt,
-            gate: door,
+            gate,
             unlogged: Vec::new(),
             pending: None,
             resumed: false,
@@ -88,8 +88,8 @@ impl Controls {
     pub(crate) async fn next(&self) -> ControlEvent {
         let mut interrupt = self.interrupt.clone();
         loop {
-            if let Some(call) = self.poll() {
-                return call;
+            if let Some(event) = self.poll() {
+                return event;
             }
             // A dropped sender can never interrupt, so only the mailbox is left.
             let signalled = interrupt.changed();
@@ -105,9 +105,9 @@ impl Controls {
     /// How often a run reports that it still works on something.
     pub(crate) const HEARTBEAT: Duration = Duration::from_secs(30);
 
-    /// Removes a command that was answered.
-    pub(crate) fn discard(&self, letter: &CommandFile) {
-        self.mailbox.discard(&letter.id);
+    /// Removes the file of a command whose response is in the journal.
+    pub(crate) fn discard(&self, file: &CommandFile) {
+        self.mailbox.discard(&file.id);
     }
 
     /// Records the request for the next boundary.

@@ -56,11 +56,11 @@ impl StateDir {
     pub(crate) fn sort_by_creation(&self, mut ids: Vec<RunId>) -> Vec<RunId> {
         ids.sort();
         let text = read_order(&order_file(self.root()));
-        let places: HashMap<&str, usize> = text.lines().zip(0..).collect();
+        let positions: HashMap<&str, usize> = text.lines().zip(0..).collect();
         let (mut recorded, unrecorded): (Vec<RunId>, Vec<RunId>) = ids
             .into_iter()
-            .partition(|id| places.contains_key(id.as_str()));
-        recorded.sort_by_key(|id| places.get(id.as_str()).copied());
+            .partition(|id| positions.contains_key(id.as_str()));
+        recorded.sort_by_key(|id| positions.get(id.as_str()).copied());
         let mut sorted = Vec::with_capacity(recorded.len() + unrecorded.len());
         let mut unrecorded = unrecorded.into_iter().peekable();
         for id in recorded {

@@ -48,13 +48,13 @@ impl StoreError {
         if matches!(kind, K::StorageFull | K::QuotaExceeded) {
             DISK_FULL_HINT
         } else if matches!(kind, K::PermissionDenied | K::ReadOnlyFilesystem) {
-            "make the directory writable for you, or set RALPH_HOME to one that is"
+            "make the directory writable, or set `RALPH_HOME` to a writable one"
         } else if self.source.raw_os_error() == Some(EIO) {
-            "the disk reports an error: look at the system's log and check the disk, then run `ralph resume`"
+            "the disk reports an error: check the system log and the disk, then run `ralph resume`"
         } else if matches!(kind, K::AlreadyExists | K::NotADirectory) {
-            "move away what is in its place, or set RALPH_HOME to another directory"
+            "move the existing entry away, or set `RALPH_HOME` to another directory"
         } else {
-            "look at the path, then try again"
+            "check the path, then try again"
         }
     }
 }
@@ -93,8 +93,7 @@ pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StoreError
     }
 }
 
-/// Removes a temporary file, if it exists. A failure is only logged: the file is a copy that the
-/// next write replaces.
+/// Removes a file that is no longer needed, if it exists. A failure is only logged.
 pub(crate) fn remove_leftover(path: &Path) {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -117,7 +116,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     replace(path, &temporary_name(path, ""), bytes)
 }
 
-/// Writes a file like [`write()`] that several processes may write at the same time: one of them
+/// Writes a file like [`write()`] that several processes may write at the same time: the last one
 /// wins.
 pub fn write_shared(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
@@ -126,7 +125,7 @@ pub fn write_shared(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let temporary = temporary_name(path, &format!(".{:016x}-{count}", *PROCESS));
     let replaced = replace(path, &temporary, bytes);
     if replaced.is_err() {
-        // No later write overwrites it.
+        // Its name is unique, so no later write replaces it.
         remove_leftover(&temporary);
     }
     replaced
@@ -184,7 +183,7 @@ pub fn sync_paths(paths: &[PathBuf]) -> Result<(), StoreError> {
         started.into_iter().try_for_each(|(path, thread)| {
             match thread.map(thread::ScopedJoinHandle::join) {
                 Ok(Ok(synced)) => synced,
-                // The thread could not be started.
+                // The thread could not be started, or panicked.
                 Ok(Err(_)) | Err(_) => sync_path(path),
             }
         })
@@ -334,8 +333,8 @@ fn hash_file(path: &Path) -> io::Result<(u64, Sha256)> {
     }
 }
 
-/// Returns the last bytes of a file, from the start of a line; the cost does not depend on its
-/// size.
+/// Returns the last bytes of a file, from the start of a line; empty if the file does not exist.
+/// The cost does not depend on its size.
 pub fn tail(path: &Path, max_bytes: u64) -> Result<String, StoreError> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     let read = || -> io::Result<String> {
@@ -420,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_file_and_the_way_out() {
+    fn an_error_names_the_file_and_a_hint() {
         let error = write(Path::new("/proc/nothing/x"), b"").unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -76,7 +76,7 @@ pub(crate) async fn finish_with(
     }
     // The status is decided; the cleanup cannot change it.
     if let Err(error) = clean_up_sandbox(recorder, bench, services, &status).await {
-        let message = format!("not everything could be tidied up: {error}");
+        let message = format!("the cleanup is incomplete: {error}");
         recorder.append(RunEvent::Notice { message })?;
     }
     record_final_status(&recorder.dir, &mut recorder.journal, &status)?;
@@ -99,7 +99,7 @@ async fn clean_up_sandbox(
     save_state(recorder, bench, services).await?;
     if *status == RunStatus::Succeeded {
         // Record it first: after a crash, a partly removed sandbox must not be used as the
-        // workspace. The next opening removes a sandbox without a record.
+        // workspace. The next process that opens the run removes a sandbox without a record.
         let sandbox = bench.sandbox.id().clone();
         recorder.append(SandboxEvent::SandboxRemoved { sandbox })?;
         bench.sandbox.remove().await?;

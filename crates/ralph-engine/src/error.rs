@@ -14,7 +14,7 @@ use crate::journal::JournalError;
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The program crashed too often during the same command.
-    #[error("ralph died {} times in a row while `{}` ran", .0.crashes, .0.command)]
+    #[error("ralph crashed {} times in a row while `{}` was running", .0.crashes, .0.command)]
     CrashLoop(CrashedCommand),
     /// A file operation in the state directory failed.
     #[error(transparent)]
@@ -41,7 +41,7 @@ pub enum RunError {
         waited: Duration,
     },
     /// The text of a contract does not match its digest in the journal.
-    #[error("the pinned contract `{0}` is not the one that the journal names by its digest")]
+    #[error("the pinned contract `{0}` does not match its digest in the journal")]
     Contract(String),
     /// The sandbox must not be used for further work.
     #[error("{}", .0.what)]
@@ -50,10 +50,10 @@ pub enum RunError {
     #[error("the thread of the run failed: {0}")]
     Thread(String),
     /// The user stopped the run.
-    #[error("stopped by a person")]
+    #[error("stopped by the user")]
     Stopped,
     /// The program was interrupted.
-    #[error("the program was told to end")]
+    #[error("ralph was interrupted")]
     Interrupted,
 }
 
@@ -66,7 +66,7 @@ impl RunError {
             }
             Self::Journal(JournalError::Held { .. }) => "wait for it, or send it a command".into(),
             Self::Journal(JournalError::Lost { .. }) => {
-                "see where it stands with `ralph show`".into()
+                "check its status with `ralph show`".into()
             }
             Self::Journal(JournalError::Newer { .. } | JournalError::Unknown { .. }) => {
                 "upgrade ralph".into()
@@ -76,7 +76,7 @@ impl RunError {
                     .into()
             }
             Self::Sandbox(SandboxError::Gone(_)) => {
-                "`ralph resume` makes a new one from the last commit that the host has".into()
+                "`ralph resume` creates a new one from the last commit that the host has".into()
             }
             Self::Sandbox(SandboxError::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::StorageFull =>
@@ -96,11 +96,11 @@ impl RunError {
             Self::Model(error) => model_hint(error),
             Self::Outage { .. } => OUTAGE_HINT.into(),
             Self::Contract(_) => {
-                "something other than ralph changed it: put the file back, or start over with `ralph run --new`"
+                "something other than ralph changed it: restore the file, or start over with `ralph run --new`"
                     .into()
             }
             Self::CrashLoop(_) => {
-                "find out whether it kills its parent or uses up the memory of the machine, change the task or the sandbox, then `ralph resume`, which repeats it".into()
+                "check whether it kills its parent process or uses up the machine's memory, change the task or the sandbox, then `ralph resume`, which runs it again".into()
             }
             Self::Thread(_)
             | Self::Stopped
@@ -108,7 +108,7 @@ impl RunError {
             | Self::Sandbox(SandboxError::Interrupted { .. }) => {
                 "`ralph resume` continues".into()
             }
-            Self::Sandbox(_) => "look at the sandbox's directory, then `ralph resume`".into(),
+            Self::Sandbox(_) => "check the sandbox's directory, then `ralph resume`".into(),
         }
     }
 
@@ -139,10 +139,10 @@ impl RunError {
 pub(crate) const OUTAGE_HINT: &str =
     "`ralph resume` tries again; `model.max_outage` in `ralph.toml` sets how long a run waits";
 
-/// Returns how long a run has waited for a provider, for messages.
+/// Returns the part of a message that describes how long a run has waited for a provider.
 pub(crate) fn waited_for(waited: Duration) -> String {
     if waited.is_zero() {
-        return "it was asked several times".into();
+        return "several attempts failed".into();
     }
     let whole = Duration::from_secs(waited.as_secs().max(1));
     let whole = jiff::SignedDuration::try_from(whole).unwrap_or(jiff::SignedDuration::MAX);
@@ -157,16 +157,14 @@ fn model_hint(error: &ModelError) -> String {
             key: Some(key),
             ..
         } => format!(
-            "give it a key in `{key}` that may use this model, or choose another one with `ralph profile`, then `ralph resume`"
+            "set `{key}` to a key that may use this model, or choose another one with `ralph profile`, then `ralph resume`"
         ),
         ModelError::Unauthorized { key: Some(key), .. } => {
-            format!("give it a valid key in `{key}`, then `ralph resume`")
+            format!("set `{key}` to a valid key, then `ralph resume`")
         }
-        ModelError::Unauthorized { key: None, .. } => {
-            "give it a valid key, then `ralph resume`".into()
-        }
+        ModelError::Unauthorized { key: None, .. } => "set a valid key, then `ralph resume`".into(),
         ModelError::Transient { .. } | ModelError::CutOff { .. } => {
-            "wait a little, then `ralph resume`".into()
+            "wait a few minutes, then `ralph resume`".into()
         }
         ModelError::QuotaUsedUp { .. } => {
             "raise the limit or choose another model with `ralph profile`, then `ralph resume`"

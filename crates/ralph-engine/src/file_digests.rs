@@ -34,7 +34,7 @@ pub fn files_event(dir: &RunDir, state: &RunState) -> Option<Event> {
     match all_marks(dir, state) {
         Ok(files) => Some(Event::Run(RunEvent::FilesRecorded { files })),
         Err(error) => {
-            tracing::warn!("the files of the run are not recorded: {error}");
+            tracing::warn!("cannot record the files of the run: {error}");
             None
         }
     }
@@ -60,8 +60,8 @@ fn file_marks(dir: &RunDir) -> Result<BTreeMap<String, LogPosition>, StoreError>
         .collect();
     // A recorded file must not be shorter, or missing, after a crash of the machine.
     let all: Vec<PathBuf> = paths.iter().cloned().chain(directories).collect();
-    for some in all.chunks(MAX_PARALLEL_SYNCS) {
-        durable::sync_paths(some)?;
+    for chunk in all.chunks(MAX_PARALLEL_SYNCS) {
+        durable::sync_paths(chunk)?;
     }
     let marks = paths
         .iter()
@@ -78,7 +78,7 @@ fn pull_file(dir: &RunDir, state: &RunState) -> Option<(String, PathBuf)> {
     path.is_file().then(|| (name.to_owned(), path))
 }
 
-/// Appends the record of a run's files, for a process that changed a run between two openings.
+/// Appends the record of a run's files, for a command that changed a run that no process works on.
 pub(crate) fn append_files_event(dir: &RunDir, journal: &mut Journal) -> Result<(), JournalError> {
     if let Some(recorded) = files_event(dir, journal.state()) {
         journal.append(recorded)?;

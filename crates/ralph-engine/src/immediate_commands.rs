@@ -16,19 +16,20 @@ use crate::mailbox::CommandFile;
 use crate::recorder::Recorder;
 use crate::user_commands::CommandResult;
 
-/// Records the answer to a user command. A stop and an interrupt end the work immediately.
+/// Records the response to a user command and applies it. A stop and an interrupt are returned as
+/// errors, which end the work.
 pub(crate) fn handle_control_event(
     journal: &mut Journal,
     control: &mut Controls,
-    call: ControlEvent,
+    event: ControlEvent,
 ) -> Result<(), RunError> {
-    let ControlEvent::Command(letter) = call else {
+    let ControlEvent::Command(file) = event else {
         return Err(RunError::Interrupted);
     };
-    let CommandFile { id, command } = letter.clone();
+    let CommandFile { id, command } = file.clone();
     if journal.state().last_command_file.as_ref() == Some(&id) {
-        // A restart came between the answer and the removal.
-        control.discard(&letter);
+        // The process restarted between the response and the removal of the file.
+        control.discard(&file);
         return Ok(());
     }
     let refused = journal.state().rejection_reason(&command);
@@ -39,12 +40,12 @@ pub(crate) fn handle_control_event(
         command: command.clone(),
         refused,
     })?;
-    control.discard(&letter);
+    control.discard(&file);
     if accepted {
         control.apply(&command);
         if let Some(done) = run_immediately(journal, &control.gate, &id, &command)? {
-            let told = format!("{}: {}", command.verb(), done.detail);
-            control.unlogged.push(told);
+            let line = format!("{}: {}", command.verb(), done.detail);
+            control.unlogged.push(line);
         }
         if command == Command::Stop {
             return Err(RunError::Stopped);
@@ -54,10 +55,10 @@ pub(crate) fn handle_control_event(
 }
 
 /// Returns why a command is refused in this state of the gate.
-pub(crate) fn refuse_without_gate(door: &GateHandle, command: &Command) -> Option<String> {
-    match (door, command) {
+pub(crate) fn refuse_without_gate(gate: &GateHandle, command: &Command) -> Option<String> {
+    match (gate, command) {
         (GateHandle::Missing, Command::AllowHost { .. }) => {
-            Some("its sandbox has no way out that could be opened for a host".into())
+            Some("its sandbox has no gate that could allow a host".into())
         }
         (GateHandle::Missing | GateHandle::Open(_) | GateHandle::Closed, _) => None,
     }
@@ -66,12 +67,12 @@ pub(crate) fn refuse_without_gate(door: &GateHandle, command: &Command) -> Optio
 /// Performs a command and records it, if that needs only the journal and the gate.
 pub(crate) fn run_immediately(
     journal: &mut Journal,
-    door: &GateHandle,
+    gate: &GateHandle,
     id: &str,
     command: &Command,
 ) -> Result<Option<CommandResult>, RunError> {
     let done = match command {
-        Command::AllowHost { host } => allow_host(journal, door, host)?,
+        Command::AllowHost { host } => allow_host(journal, gate, host)?,
         Command::Message { text } => queue_message(journal, id, text)?,
         Command::Pause
         | Command::Resume
@@ -97,13 +98,13 @@ pub(crate) fn run_immediately(
 /// Allows a host from now on.
 pub(crate) fn allow_host(
     journal: &mut Journal,
-    door: &GateHandle,
+    gate: &GateHandle,
     host: &str,
 ) -> Result<CommandResult, RunError> {
     // Normalised, so that no host is listed twice.
     let host =
         AllowlistEntry::parse(host).map_or_else(|_| host.to_owned(), |entry| entry.to_string());
-    let opened = match door {
+    let opened = match gate {
         GateHandle::Open(gate) => gate.allow_host(&host),
         GateHandle::Missing | GateHandle::Closed => Ok(()),
     };
@@ -113,9 +114,9 @@ pub(crate) fn allow_host(
     if !journal.state().allowed_hosts.contains(&host) {
         journal.append(CommandEvent::HostAllowed { host: host.clone() })?;
     }
-    let when = match door {
+    let when = match gate {
         GateHandle::Open(_) => "from now on",
-        GateHandle::Missing | GateHandle::Closed => "when it goes on",
+        GateHandle::Missing | GateHandle::Closed => "once it resumes",
     };
     Ok(CommandResult::success(format!(
         "commands can reach `{host}` {when}"
@@ -136,28 +137,28 @@ pub(crate) fn queue_message(
             to: MessageState::Queued,
         })?;
     }
-    Ok(CommandResult::success("the message waits to be taken up"))
+    Ok(CommandResult::success("the message is queued"))
 }
 
 /// Allows the hosts that the user allowed earlier in the run.
 pub(crate) fn restore_allowed_hosts(
     journal: &mut Journal,
-    door: &GateHandle,
+    gate: &GateHandle,
 ) -> Result<(), RunError> {
-    let GateHandle::Open(gate) = door else {
+    let GateHandle::Open(gate) = gate else {
         return Ok(());
     };
     let hosts: Vec<String> = journal.state().allowed_hosts.iter().cloned().collect();
     for host in hosts {
         if let Err(why) = gate.allow_host(&host) {
-            let message = format!("`{host}` cannot be reached any more: {why}");
+            let message = format!("`{host}` can no longer be reached: {why}");
             journal.append(RunEvent::Notice { message })?;
         }
     }
     Ok(())
 }
 
-/// The results of gate events that are not in the journal.
+/// What the recorded gate events mean for a running agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct GateEventSummary {
     /// Whether a call was charged.
@@ -177,18 +178,18 @@ pub(crate) fn record_pending_gate_events(
 /// Records events of the gate.
 pub(crate) fn record_gate_events(
     journal: &mut Journal,
-    all: Vec<GateEvent>,
+    events: Vec<GateEvent>,
 ) -> Result<GateEventSummary, RunError> {
-    let mut heard = GateEventSummary::default();
-    for news in all {
+    let mut summary = GateEventSummary::default();
+    for gate_event in events {
         let iteration = journal.state().iteration;
-        let event = match news {
+        let event = match gate_event {
             GateEvent::Charged {
                 model,
                 usage,
                 cost_usd,
             } => {
-                heard.charged = true;
+                summary.charged = true;
                 Event::Agent(AgentSessionEvent::AgentCharged {
                     iteration,
                     model,
@@ -216,7 +217,7 @@ pub(crate) fn record_gate_events(
                 }
             }
             GateEvent::Refused { status } => {
-                heard.refused_status = Some(status);
+                summary.refused_status = Some(status);
                 continue;
             }
             GateEvent::Blocked {
@@ -239,7 +240,7 @@ pub(crate) fn record_gate_events(
         };
         journal.append(event)?;
     }
-    Ok(heard)
+    Ok(summary)
 }
 
 /// Returns the event for a provider-side tool, unless the journal has it already.
@@ -257,7 +258,7 @@ fn screened_event(
     }))
 }
 
-/// Records the events of the gate and the immediate commands.
+/// Records the pending events of the gate, and logs the results of immediate commands.
 pub(crate) fn drain_gate_events(
     recorder: &mut Recorder,
     controls: &mut Controls,

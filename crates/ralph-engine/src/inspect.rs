@@ -71,11 +71,11 @@ pub async fn tree(sandbox: &dyn Sandbox) -> Result<WorkspaceTree, SandboxError> 
     let mut tree = WorkspaceTree::default();
     let mut directories = VecDeque::from([(String::new(), 0)]);
     while let Some((directory, depth)) = directories.pop_front() {
-        let Some(place) = directory_path(&directory) else {
+        let Some(target) = directory_path(&directory) else {
             tree.is_truncated = true;
             continue;
         };
-        let entries = match sandbox.list(&place).await {
+        let entries = match sandbox.list(&target).await {
             Ok(entries) => entries,
             Err(SandboxError::NotFound(_) | SandboxError::NotRegular(_)) if depth > 0 => continue,
             Err(error) => return Err(error),

@@ -80,7 +80,7 @@ pub enum JournalError {
 pub fn lost_to(pid: Option<u32>) -> String {
     match pid {
         Some(pid) => format!("was taken over by pid {pid}"),
-        None => "does not belong to this process any more".to_owned(),
+        None => "no longer belongs to this process".to_owned(),
     }
 }
 
@@ -96,7 +96,7 @@ pub struct Journal {
     lock: RunLock,
     end: JournalEnd,
     /// The suspended time of this process that is in the journal.
-    reported_absence: SuspendedTime,
+    reported_suspension: SuspendedTime,
 }
 
 /// Counts the active time of a run, without pauses.
@@ -232,7 +232,7 @@ impl Journal {
             latest,
             lock,
             end,
-            reported_absence: reported,
+            reported_suspension: reported,
         };
         journal.seal()?;
         Ok(journal)
@@ -249,13 +249,13 @@ impl Journal {
         events: impl IntoIterator<Item = Event>,
     ) -> Result<u64, JournalError> {
         self.check_owner()?;
-        let absence = self.unreported_absence();
+        let suspension = self.unreported_suspension();
         let mut text = String::new();
         let mut records = Vec::new();
         let mut last = self.last_digest.clone();
         let mut epoch = self.state.epoch;
         let now = self.clock.monotonic();
-        for (offset, event) in absence.into_iter().chain(events).enumerate() {
+        for (offset, event) in suspension.into_iter().chain(events).enumerate() {
             if let Event::Run(RunEvent::StatusChanged { status }) = &event {
                 self.active_time.update(status, now);
             }
@@ -302,17 +302,17 @@ impl Journal {
     }
 
     /// Records that this process was suspended or the machine slept, if that is not recorded yet.
-    pub(crate) fn report_absence(&mut self) -> Result<(), JournalError> {
-        match self.unreported_absence() {
+    pub(crate) fn report_suspension(&mut self) -> Result<(), JournalError> {
+        match self.unreported_suspension() {
             Some(notice) => self.append(notice).map(drop),
             None => Ok(()),
         }
     }
 
-    fn unreported_absence(&mut self) -> Option<Event> {
-        let absence = self.clock.suspended_time();
-        let message = absence.since(self.reported_absence).describe()?;
-        self.reported_absence = absence;
+    fn unreported_suspension(&mut self) -> Option<Event> {
+        let suspension = self.clock.suspended_time();
+        let message = suspension.since(self.reported_suspension).describe()?;
+        self.reported_suspension = suspension;
         Some(Event::Run(RunEvent::Notice { message }))
     }
 

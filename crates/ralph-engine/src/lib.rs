@@ -10,7 +10,7 @@
 //!   lines aside.
 //! - `run_lock` decides which process may write to a run; [`creation`] serialises the creation of
 //!   runs and records their order.
-//! - [`contract`] pins the task file; `contract_change` puts changes of the user in force.
+//! - [`contract`] pins the task file; `contract_change` puts the user's changes in force.
 //! - [`workspace`] synchronises the `.ralph/` files in the sandbox with the host's copies.
 //! - [`git`] transfers commits as bundles, so the host never runs git in a directory that an agent
 //!   can write.

@@ -34,12 +34,12 @@ impl Mailbox {
     /// Queues a command. `id` must sort after those of earlier commands.
     pub fn send(&self, id: &str, command: Command) -> Result<(), StoreError> {
         durable::create_dir(&self.dir)?;
-        let letter = CommandFile {
+        let file = CommandFile {
             id: id.to_owned(),
             command,
         };
         let path = self.path(id);
-        let text = serde_json::to_vec(&letter)
+        let text = serde_json::to_vec(&file)
             .map_err(io::Error::from)
             .map_err(StoreError::when("write", &path))?;
         durable::write(&path, &text)
@@ -68,8 +68,8 @@ impl Mailbox {
         Ok(paths)
     }
 
-    /// Removes a command that has been answered. If the removal fails, the command is received
-    /// again and ignored.
+    /// Removes a command whose response is in the journal. If the removal fails, the command is
+    /// received again and ignored.
     pub fn discard(&self, id: &str) {
         durable::remove_leftover(&self.path(id));
     }

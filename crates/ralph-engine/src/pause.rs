@@ -12,8 +12,8 @@ use crate::user_commands::run_pending_commands;
 
 /// Applies the requests of the user between two actions.
 pub(crate) async fn handle_pending_input(run: &mut Run) -> Result<(), RunError> {
-    while let Some(call) = run.controls.poll() {
-        handle_control_event(&mut run.recorder.journal, &mut run.controls, call)?;
+    while let Some(event) = run.controls.poll() {
+        handle_control_event(&mut run.recorder.journal, &mut run.controls, event)?;
     }
     drain_gate_events(&mut run.recorder, &mut run.controls)?;
     if run.controls.pending == Some(PendingRequest::Pause) {
@@ -25,16 +25,16 @@ pub(crate) async fn handle_pending_input(run: &mut Run) -> Result<(), RunError> 
 /// Waits until the user resumes the run, and checks the sandbox before it continues.
 async fn wait_for_resume(run: &mut Run) -> Result<(), RunError> {
     let before = run.recorder.state().status.clone();
-    run.recorder.log_activity("paused by a person")?;
+    run.recorder.log_activity("paused by the user")?;
     run.recorder.files.sync()?;
     run.recorder
         .set_status(RunStatus::Paused(PauseReason::Person))?;
     while run.controls.pending == Some(PendingRequest::Pause) {
-        let call = run.controls.next().await;
-        handle_control_event(&mut run.recorder.journal, &mut run.controls, call)?;
+        let event = run.controls.next().await;
+        handle_control_event(&mut run.recorder.journal, &mut run.controls, event)?;
         run_pending_commands(run).await?;
     }
-    run.recorder.log_activity("resumed by a person")?;
+    run.recorder.log_activity("resumed by the user")?;
     run.recorder.set_status(before)?;
     check_sandbox(&mut run.recorder, &mut run.bench, &mut run.controls).await
 }

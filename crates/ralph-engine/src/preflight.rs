@@ -1,5 +1,5 @@
 //! Checks a sandbox from inside, before work continues there: the sandbox and its gate respond, and
-//! forbidden hosts cannot be reached. `Run::check_sandbox` runs the checks before the first
+//! forbidden hosts cannot be reached. `check_sandbox` runs the checks before the first
 //! iteration of every process and after every pause; `ralph selftest` runs them, too.
 //!
 //! The sandbox's own guest probes, not a program of the image. A probe without a result is a
@@ -190,7 +190,7 @@ impl PreflightReport {
                     "the sandbox does not answer: the first command {}",
                     self.ended
                 ),
-                fix: "look at the sandbox provider with `ralph preflight`".into(),
+                fix: "check the sandbox provider with `ralph preflight`".into(),
             }];
         }
         let mut problems = self.gate_problems(look);
@@ -207,8 +207,8 @@ impl PreflightReport {
             ProbeStatus::Status(_) | ProbeStatus::NoResponse => look.gate.is_some(),
         };
         let silent = is_wrong.then(|| ProviderProblem {
-            what: "the gate does not answer from inside of the sandbox".into(),
-            fix: "look at it with `ralph selftest`".into(),
+            what: "the gate does not answer from inside the sandbox".into(),
+            fix: "check it with `ralph selftest`".into(),
         });
         silent.into_iter().collect()
     }
@@ -217,7 +217,7 @@ impl PreflightReport {
     pub fn leaks(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
         let leak = |what: String| ProviderProblem {
             what,
-            fix: "do not let tasks work there; look at it with `ralph selftest`".to_owned(),
+            fix: "do not run tasks there; check it with `ralph selftest`".to_owned(),
         };
         let mut leaks = Vec::new();
         let reached = self.forbidden.into_iter().find(|probed| probed.is_leak());
@@ -255,11 +255,11 @@ impl PreflightReport {
         }
         vec![ProviderProblem {
             what: format!(
-                "the probe inside of the sandbox reported nothing about {} ({})",
+                "the probe inside the sandbox reported nothing about {} ({})",
                 probes.join(", "),
                 self.ended
             ),
-            fix: "look at it with `ralph selftest`".into(),
+            fix: "check it with `ralph selftest`".into(),
         }]
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn labels(run: &str, epoch: u32, purpose: &str) -> Labels {
 /// Attaches or creates the sandbox, with the repository on its branch and the run's files in it.
 pub(crate) async fn prepare_workspace(
     journal: &mut Journal,
-    outside: &Services,
+    services: &Services,
     dir: &RunDir,
     repo: &HostRepo,
     files: &HostFiles,
@@ -52,8 +52,8 @@ pub(crate) async fn prepare_workspace(
         })?;
     }
     let task = pinned.write_ticks(&ticked)?;
-    remove_orphaned_sandboxes(journal, &*outside.sandboxes).await?;
-    if let Some(sandbox) = attach_existing(journal, outside).await? {
+    remove_orphaned_sandboxes(journal, &*services.sandboxes).await?;
+    if let Some(sandbox) = attach_existing(journal, services).await? {
         if journal.state().workspace_ready {
             SandboxGit::new(&*sandbox).remove_locks().await?;
             let (workspace, findings) = Workspace::attach(&*sandbox, files, task).await?;
@@ -71,7 +71,7 @@ pub(crate) async fn prepare_workspace(
             sandbox: sandbox.id().clone(),
         })?;
     }
-    let sandbox = create_sandbox(journal, outside, SandboxPurpose::Work).await?;
+    let sandbox = create_sandbox(journal, services, SandboxPurpose::Work).await?;
     require_git(&*sandbox, &journal.state().plan).await?;
     let branch = journal.state().plan.branch.clone();
     install_branch(&*sandbox, dir, repo, &branch).await?;
@@ -129,8 +129,8 @@ pub(crate) async fn install_branch(
     installed
 }
 
-/// Prevents tools from writing files beside the sources: the runner's own checks must not change
-/// the work.
+/// Returns environment variables that keep tools from writing files beside the sources: checks must
+/// not change the work.
 fn tool_environment() -> BTreeMap<String, String> {
     BTreeMap::from([("PYTHONDONTWRITEBYTECODE".to_owned(), "1".to_owned())])
 }
@@ -138,7 +138,7 @@ fn tool_environment() -> BTreeMap<String, String> {
 /// Creates a sandbox and records it.
 pub(crate) async fn create_sandbox(
     journal: &mut Journal,
-    outside: &Services,
+    services: &Services,
     purpose: SandboxPurpose,
 ) -> Result<Box<dyn Sandbox>, RunError> {
     let name = match purpose {
@@ -150,7 +150,7 @@ pub(crate) async fn create_sandbox(
         labels: labels(state.plan.run.as_str(), state.epoch, name),
         env: tool_environment(),
     };
-    let sandbox = outside.sandboxes.create(&spec).await?;
+    let sandbox = services.sandboxes.create(&spec).await?;
     journal.append(SandboxEvent::SandboxCreated {
         sandbox: sandbox.id().clone(),
         purpose,
@@ -160,12 +160,12 @@ pub(crate) async fn create_sandbox(
 
 async fn attach_existing(
     journal: &mut Journal,
-    outside: &Services,
+    services: &Services,
 ) -> Result<Option<Box<dyn Sandbox>>, RunError> {
     let Some(id) = journal.state().sandbox.clone() else {
         return Ok(None);
     };
-    let sandbox = outside.sandboxes.attach(&id).await?;
+    let sandbox = services.sandboxes.attach(&id).await?;
     if sandbox.is_none() {
         let message = format!(
             "sandbox `{id}` is gone; a new one is created from the last commit that the host has"
@@ -178,8 +178,8 @@ async fn attach_existing(
     Ok(sandbox)
 }
 
-/// Removes sandboxes of this run without a record: clean rooms, and those created just before a
-/// crash.
+/// Removes all sandboxes of this run except its workspace: clean rooms, and those created just
+/// before a crash.
 pub(crate) async fn remove_orphaned_sandboxes(
     journal: &mut Journal,
     sandboxes: &dyn SandboxProvider,

@@ -20,7 +20,7 @@ use crate::store::RunDir;
 /// Restores the run's repository to the commit that the journal names.
 pub(crate) async fn restore_repository(
     journal: &mut Journal,
-    outside: &Services,
+    services: &Services,
     dir: &RunDir,
     repo: &HostRepo,
 ) -> Result<(), RunError> {
@@ -31,18 +31,18 @@ pub(crate) async fn restore_repository(
         // A crash may have come between the branch update and its record: the import is repeated.
         return Ok(repo.set_branch(&plan.branch, &head).await?);
     }
-    let was_there = dir.repo().exists();
+    let existed = dir.repo().exists();
     let aside = dir.recovered().join(format!("repo-{}.git", state.epoch));
     repo.move_aside(&aside)?;
     repo.prepare(&plan.repo, &plan.base_branch, &plan.base, &plan.branch)
         .await?;
     if head != plan.base {
-        recover_commits(journal, outside, (dir, repo), &head).await?;
+        recover_commits(journal, services, (dir, repo), &head).await?;
         repo.set_branch(&plan.branch, &head).await?;
     }
-    if was_there && head != plan.base {
+    if existed && head != plan.base {
         let message = format!(
-            "the run's repository was damaged, as after a power cut; it was made again up to commit {}, the rest of it is in `{}`",
+            "the run's repository was damaged, for example by a power cut; it was rebuilt up to commit {}, and the damaged one is in `{}`",
             head.short(),
             aside.display()
         );
@@ -54,14 +54,14 @@ pub(crate) async fn restore_repository(
 /// Recovers the commits of the run from all available sources.
 async fn recover_commits(
     journal: &Journal,
-    outside: &Services,
+    services: &Services,
     (dir, repo): (&RunDir, &HostRepo),
     head: &CommitId,
 ) -> Result<(), RunError> {
     let state = journal.state();
     let (plan, base) = (&state.plan, &state.plan.base);
     // Failures are only logged: the completeness of the commits is checked afterwards.
-    let fetched = repo.recover_from(outside.scm.remote(), &plan.branch).await;
+    let fetched = repo.recover_from(services.scm.remote(), &plan.branch).await;
     warn_if_failed("recover commits from the source host", fetched);
     for aside in quarantined_repositories(dir)? {
         let fetched = repo
@@ -73,7 +73,7 @@ async fn recover_commits(
         return Ok(());
     }
     if let Some(id) = &state.sandbox
-        && let Some(sandbox) = outside.sandboxes.attach(id).await?
+        && let Some(sandbox) = services.sandboxes.attach(id).await?
     {
         match SandboxGit::new(&*sandbox).pack(base, head).await {
             Ok(pack) => {
@@ -88,7 +88,7 @@ async fn recover_commits(
     }
     Err(GitError::Lost {
         commit: head.short().to_owned(),
-        remote: outside.scm.remote().to_owned(),
+        remote: services.scm.remote().to_owned(),
     }
     .into())
 }

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_values_are_cut_out() {
+    fn only_values_are_redacted() {
         let secrets = ["4929123456781234", "iteration-9"]
             .map(|value| (value.to_owned(), Secret::new(value.to_owned())));
         let redactor = Redactor::new(secrets.into());

@@ -22,7 +22,7 @@ pub(crate) fn refuse_commits(
     let redactor = &redactor.with_shapes(TokenShapes::Issued);
     let Some(history) = history else {
         return Some(format!(
-            "the changes since {} have more than {} MiB, which is too much to look through",
+            "the changes since {} are larger than {} MiB, too large to search for secrets",
             known.short(),
             MAX_SEARCHED >> 20
         ));
@@ -42,24 +42,24 @@ pub(crate) fn refuse_commits(
 }
 
 /// Returns why new commits must not be imported, if one has a trailer that only ralph's own commits
-/// have. `made` contains the trailers of the commit actions since the last import: a command may
-/// have amended such a commit, and no other commit has the same trailer.
-pub(crate) fn refuse_marks(
+/// have. `action_marks` contains the trailer values of the commit actions in the open iteration;
+/// each may occur once, because a command may have amended the commit of an action.
+pub(crate) fn refuse_reserved_trailers(
     history: &History,
     run: &str,
-    made: &BTreeSet<String>,
+    action_marks: &BTreeSet<String>,
 ) -> Option<String> {
     let mut seen = BTreeSet::new();
     for commit in &history.commits {
         let is_action = |trailer: &RunnerTrailer| matches!(trailer, RunnerTrailer::Action(_));
-        let is_marked = commit.trailers.iter().any(is_action);
+        let has_action = commit.trailers.iter().any(is_action);
         let forged = commit.trailers.iter().find(|trailer| match trailer {
-            RunnerTrailer::Action(action) => !made.contains(action) || !seen.insert(action),
-            RunnerTrailer::Run(of) => of != run || !is_marked,
+            RunnerTrailer::Action(action) => !action_marks.contains(action) || !seen.insert(action),
+            RunnerTrailer::Run(named) => named != run || !has_action,
         });
         if let Some(forged) = forged {
             return Some(format!(
-                "commit {} carries `{forged}`, which only ralph writes, into its own commits; commit the files again without that line",
+                "commit {} has the line `{forged}`, which is reserved for ralph's own commits; commit the files again without it",
                 commit.id.short()
             ));
         }
@@ -85,12 +85,12 @@ fn refuse_patches(redactor: &Redactor, patches: &[u8], own: OwnFiles) -> Option<
             return Some(why);
         }
         added.clear();
-        // The lines of files start with a sign, so this line is git's.
+        // Lines of files start with `+`, `-` or a space, so this line is git's own.
         if let Some(names) = line.strip_prefix(b"diff --git ") {
             file = first_name(names);
             if own == OwnFiles::Excluded && is_run_file(file) {
                 return Some(format!(
-                    "`{file}` belongs to the runner and is no part of the work; leave it out of commits"
+                    "`{file}` belongs to the runner and is not part of the work; leave it out of commits"
                 ));
             }
         }
@@ -154,7 +154,7 @@ mod tests {
         let secret = "`src/a b.rs` adds something that looks like a secret; commit without it";
         let own = |file: &str| {
             format!(
-                "`{file}` belongs to the runner and is no part of the work; leave it out of commits"
+                "`{file}` belongs to the runner and is not part of the work; leave it out of commits"
             )
         };
         for (words, patches, expected) in [
@@ -223,7 +223,7 @@ mod tests {
         );
     }
     #[test]
-    fn only_commit_actions_leave_marks() {
+    fn reserved_trailers_are_refused_except_once_per_commit_action() {
         let commit = |trailers: &[RunnerTrailer]| crate::git::Commit {
             id: CommitId::parse(&"b".repeat(40)).unwrap(),
             parents: Vec::new(),
@@ -233,15 +233,15 @@ mod tests {
         let action = |value: &str| RunnerTrailer::Action(value.into());
         let of_run = |value: &str| RunnerTrailer::Run(value.into());
         let own = [of_run("r"), action("r/2/1")];
-        let made = BTreeSet::from(["r/2/1".to_owned()]);
-        let answer = |commits: Vec<crate::git::Commit>| {
+        let action_marks = BTreeSet::from(["r/2/1".to_owned()]);
+        let refusal_of = |commits: Vec<crate::git::Commit>| {
             let history = History {
                 commits,
                 ..History::default()
             };
-            refuse_marks(&history, "r", &made)
+            refuse_reserved_trailers(&history, "r", &action_marks)
         };
-        assert_eq!(answer(vec![commit(&[]), commit(&own)]), None);
+        assert_eq!(refusal_of(vec![commit(&[]), commit(&own)]), None);
         for (commits, forged) in [
             (vec![commit(&own), commit(&own)], "Ralph-Action: r/2/1"),
             (vec![commit(&[action("r/2/0")])], "Ralph-Action: r/2/0"),
@@ -252,8 +252,8 @@ mod tests {
             ),
             (vec![commit(&[of_run("r")])], "Ralph-Run: r"),
         ] {
-            let why = answer(commits).unwrap();
-            assert!(why.contains(&format!("carries `{forged}`, ")), "{why}");
+            let why = refusal_of(commits).unwrap();
+            assert!(why.contains(&format!("has the line `{forged}`, ")), "{why}");
         }
     }
 }

@@ -46,7 +46,8 @@ pub struct Run {
     pub(crate) services: Services,
     pub(crate) pinned: PinnedTask,
     pub(crate) scratch: IterationScratch,
-    /// The last profile for which the activity log names the run's own model as substitute.
+    /// The last profile that the activity log announced while the run's own model replaces all
+    /// profiles.
     pub(crate) announced_profile: Option<String>,
     /// The last iteration after which this process consulted the doctor automatically.
     pub(crate) last_doctor_iteration: u32,
@@ -73,8 +74,8 @@ pub async fn drive(
     });
     let events: Vec<Event> = [opened, preparing].into_iter().chain(approved).collect();
     journal.append_all(events)?;
-    if let Some(deadly) = journal.state().crash_loop() {
-        let error = RunError::CrashLoop(deadly.clone());
+    if let Some(crashed) = journal.state().crash_loop() {
+        let error = RunError::CrashLoop(crashed.clone());
         return record_failure_status(&dir, &mut journal, &error);
     }
     let gate = services

@@ -148,10 +148,10 @@ impl RunLock {
         let Some(journal) = &self.journal else {
             return false;
         };
-        let is_long = journal
+        let has_length = journal
             .metadata()
-            .is_ok_and(|about| about.len() == end.length);
-        is_long && is_same_file(journal, &self.path) && ends_with(journal, end).unwrap_or(false)
+            .is_ok_and(|metadata| metadata.len() == end.length);
+        has_length && is_same_file(journal, &self.path) && ends_with(journal, end).unwrap_or(false)
     }
 }
 

@@ -51,7 +51,7 @@ pub fn spawn_run(
             Ok(runtime.block_on(drive(dir, journal, services, interrupt)))
         }));
         if sender.send(flatten(result)).is_err() {
-            tracing::debug!("a run ended that nothing waits for");
+            tracing::debug!("no task waits for the result of the run");
         }
     };
     thread::Builder::new()
@@ -77,5 +77,5 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("it panicked: {}", text.unwrap_or("without a message"))
+    format!("it panicked: {}", text.unwrap_or("no message"))
 }

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stop_extends_the_deadline() {
+    async fn a_suspension_extends_the_deadline() {
         let clock = SuspendedClock {
             start: Instant::now(),
             stopped: Mutex::default(),

@@ -29,7 +29,7 @@ pub enum FindError {
     #[error("there are no runs yet")]
     None,
     /// Several runs start with these characters.
-    #[error("`{query}` fits several runs: {}", matches.join(", "))]
+    #[error("`{query}` matches several runs: {}", matches.join(", "))]
     Ambiguous { query: String, matches: Vec<String> },
     /// The directory cannot be read.
     #[error(transparent)]
@@ -43,12 +43,12 @@ impl StateDir {
         durable::create_dir(&root)?;
         let root = root.canonicalize().unwrap_or(root);
         let mode = fs::metadata(&root)
-            .map_err(StoreError::when("look at", &root))?
+            .map_err(StoreError::when("inspect", &root))?
             .permissions()
             .mode();
         if mode & 0o077 != 0 {
             fs::set_permissions(&root, fs::Permissions::from_mode(0o700))
-                .map_err(StoreError::when("close to others", &root))?;
+                .map_err(StoreError::when("restrict access to", &root))?;
         }
         Ok(Self { root })
     }
@@ -126,11 +126,11 @@ impl StateDir {
         if let Some(exact) = runs.iter().find(|id| id.as_str() == query) {
             return Ok(exact.clone());
         }
-        let of_task = runs.iter().rev().find(|id| {
+        let newest_of_task = runs.iter().rev().find(|id| {
             let outline = RunOutline::read(&self.run(id).journal());
             outline.task_id.as_deref() == Some(query)
         });
-        if let Some(run) = of_task {
+        if let Some(run) = newest_of_task {
             return Ok(run.clone());
         }
         let matches: Vec<&RunId> = runs
@@ -182,7 +182,7 @@ impl RunDir {
         self.root.join("journal.jsonl")
     }
 
-    /// Returns the path of the run's copy of the task file with its ticks, which the user may edit.
+    /// Returns the path of the run's copy of the task file with its ticks. Edits have no effect.
     pub fn contract(&self) -> PathBuf {
         self.root.join("ralph_task.md")
     }
@@ -192,7 +192,7 @@ impl RunDir {
         self.root.join("contracts").join(format!("{digest}.md"))
     }
 
-    /// Returns the path of the user's last rejected contract.
+    /// Returns the path of the last edit of the run's copy of the task file.
     pub fn rejected_contract(&self) -> PathBuf {
         self.root.join("ralph_task.rejected.md")
     }
@@ -242,7 +242,7 @@ impl RunDir {
         self.root.join("commands")
     }
 
-    /// Returns the directory of torn parts of files after a crash.
+    /// Returns the directory of incomplete lines and damaged repositories that were moved aside.
     pub fn recovered(&self) -> PathBuf {
         self.root.join("recovered")
     }

@@ -1,5 +1,5 @@
-//! User commands that do not change the course of a run: notes, signs, the doctor, commands of the
-//! mode `debug`, hosts, messages. An accepted command is performed even after a crash.
+//! User commands that do not change the status of a run: notes, guardrails, the doctor, commands of
+//! the mode `debug`, hosts, messages. An accepted command is performed even after a crash.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ fn can_run_during_iteration(command: &Command) -> bool {
 pub(crate) async fn run_pending_commands(run: &mut Run) -> Result<(), RunError> {
     let is_open = run.recorder.state().open.is_some();
     let now = |(_, command): &&(String, Command)| !is_open || can_run_during_iteration(command);
-    let errands: Vec<(String, Command)> = run
+    let due: Vec<(String, Command)> = run
         .recorder
         .state()
         .pending_commands
@@ -78,10 +78,10 @@ pub(crate) async fn run_pending_commands(run: &mut Run) -> Result<(), RunError> 
         .filter(now)
         .cloned()
         .collect();
-    if errands.is_empty() {
+    if due.is_empty() {
         return Ok(());
     }
-    for (id, command) in errands {
+    for (id, command) in due {
         run_command(
             &mut run.recorder,
             &mut run.controls,
@@ -163,9 +163,9 @@ async fn run_command(
             recorder.files.replace("notes.md", notes.as_bytes())?;
             CommandResult::success("the note is in `notes.md`")
         }
-        Command::Guardrail(sign) => {
-            recorder.append_once("guardrails.md", &sign.render(iteration))?;
-            CommandResult::success("the sign is in `guardrails.md`")
+        Command::Guardrail(guardrail) => {
+            recorder.append_once("guardrails.md", &guardrail.render(iteration))?;
+            CommandResult::success("the guardrail is in `guardrails.md`")
         }
         Command::Diagnose => {
             match consult_doctor(recorder, controls, services, pinned, DoctorTrigger::Person)
@@ -174,12 +174,12 @@ async fn run_command(
                 Some(number) => {
                     CommandResult::success(format!("report {number} is in `diagnostics.md`"))
                 }
-                None => CommandResult::failure("the doctor could not help; `errors.log` says why"),
+                None => CommandResult::failure("the doctor failed; `errors.log` has the reason"),
             }
         }
         Command::Apply => match apply_report(recorder, services, pinned, AppliedBy::Person)? {
             Some(done) => CommandResult::success(done),
-            None => CommandResult::failure("there is no report that could be applied"),
+            None => CommandResult::failure("there is no report to apply"),
         },
         Command::Debug { id } => run_debug_command(recorder, controls, pinned, id, sandbox).await?,
         Command::AllowHost { host } => {
@@ -267,13 +267,13 @@ fn accept(
     command: &Command,
 ) -> Result<Result<String, String>, RunError> {
     // A command that was accepted by a crashed process is still pending.
-    let mut errands = journal.state().pending_commands.iter();
-    if let Some((pending, _)) = errands.find(|(_, errand)| errand == command) {
+    let mut queued = journal.state().pending_commands.iter();
+    if let Some((pending, _)) = queued.find(|(_, earlier)| earlier == command) {
         return Ok(Ok(pending.clone()));
     }
     let refused = journal.state().rejection_reason(command);
-    let door = gate_of_idle_run(journal);
-    if let Some(why) = refused.or_else(|| immediate_commands::refuse_without_gate(&door, command)) {
+    let gate = gate_of_idle_run(journal);
+    if let Some(why) = refused.or_else(|| immediate_commands::refuse_without_gate(&gate, command)) {
         return Ok(Err(why));
     }
     journal.append(CommandEvent::CommandReceived {
@@ -289,10 +289,10 @@ fn accept(
 pub fn apply_offline(
     dir: &RunDir,
     journal: &mut Journal,
-    letter: &CommandFile,
+    file: &CommandFile,
     (clock, redactor): (&dyn Clock, &Redactor),
 ) -> Result<Option<CommandResult>, RunError> {
-    let CommandFile { id, command } = letter;
+    let CommandFile { id, command } = file;
     if command.traits().offline != OfflineCommand::Journaled {
         return Ok(None);
     }
@@ -319,10 +319,10 @@ pub async fn run_offline(
     dir: &RunDir,
     mut journal: Journal,
     services: &Services,
-    letter: CommandFile,
+    file: CommandFile,
     interrupt: watch::Receiver<bool>,
 ) -> Result<Option<CommandResult>, RunError> {
-    let CommandFile { id, command } = letter;
+    let CommandFile { id, command } = file;
     let id = match accept(&mut journal, &id, &command)? {
         Ok(id) => id,
         Err(why) => return Ok(Some(CommandResult::failure(why))),

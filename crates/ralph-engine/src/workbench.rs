@@ -19,7 +19,7 @@ pub(crate) struct Workbench {
     pub(crate) workspace: Workspace,
     pub(crate) repo: HostRepo,
     pub(crate) view: WorkspaceView,
-    /// Whether the sandbox was checked from inside since the last pause.
+    /// Whether this process has checked the sandbox from inside.
     pub(crate) is_checked: bool,
     /// Whether the sandbox was created during an open iteration to replace a lost one.
     pub(crate) is_replacement: bool,
@@ -30,6 +30,7 @@ pub(crate) struct Workbench {
 pub(crate) struct WorkspaceView {
     pub(crate) tree: WorkTree,
     pub(crate) diff_stat: String,
+    /// The titles of the last commits, newest first.
     pub(crate) subjects: Vec<String>,
     /// Digest of the uncommitted changes at the end of the last iteration.
     pub(crate) uncommitted: Option<Digest>,

@@ -1,4 +1,4 @@
-//! A claimed box is a proposal: the runner runs its verify commands and ticks it, or not.
+//! Checks the claims of a reply: a claimed box is ticked only if its verify commands succeed.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::run::Run;
 /// How much of a claim is shown, in characters.
 const MAX_SHOWN_CHARS: usize = 120;
 
-/// How many boxes an answer to an unclear claim lists.
+/// The most boxes that a message about an unclear claim lists.
 const MAX_LISTED: usize = 20;
 
 /// Returns a claim as messages show it: one line without control characters.
@@ -93,7 +93,7 @@ fn claimed_boxes(
             }
             NamedBox::Ambiguous(found) => {
                 let ids: Vec<&str> = found.iter().map(|it| it.id.as_str()).collect();
-                let why = format!("it fits several checkboxes: {}", join_first(&ids, ", "));
+                let why = format!("it matches several checkboxes: {}", join_first(&ids, ", "));
                 unclear.push((claimed, why));
             }
             NamedBox::Unknown => {
@@ -105,7 +105,7 @@ fn claimed_boxes(
     (boxes, unclear)
 }
 
-/// Answers unclear claims with the open boxes: nothing is ticked by guess.
+/// Records unclear claims as rejected, and lists the open boxes for the next prompt.
 fn reject_unclear_claims(
     recorder: &mut Recorder,
     pinned: &PinnedTask,
@@ -127,7 +127,9 @@ fn reject_unclear_claims(
     } else {
         join_first(&open, "; ")
     };
-    recorder.log_error(&format!("claim checkboxes by their id; open are: {list}"))
+    recorder.log_error(&format!(
+        "claim checkboxes by their id; open checkboxes: {list}"
+    ))
 }
 
 /// Records a claim that was not checked.
@@ -147,6 +149,8 @@ fn record_rejected_claim(
     Ok(())
 }
 
+/// Runs the verify commands of a box, or the task's if it has none. Returns their results, and why
+/// the box is not ticked.
 async fn verify_box(
     run: &mut Run,
     id: &str,

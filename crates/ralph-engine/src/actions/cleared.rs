@@ -2,7 +2,7 @@
 //!
 //! The text of an action is performed byte for byte or not at all. A redactor that rewrote it would
 //! commit a placeholder in place of the model's code, so an action with a known secret is refused
-//! as a whole. Only a [`Cleared`] action reaches the sandbox, and it borrows the model's text.
+//! as a whole. Only a [`ClearedAction`] reaches the sandbox, and it borrows the model's text.
 
 use ralph_core::action::Action;
 use ralph_core::path::WorkspacePath;

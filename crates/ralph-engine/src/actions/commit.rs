@@ -18,7 +18,7 @@ use crate::steps::inspect_work_tree;
 use crate::steps::{describe_large_files, is_repository_damage};
 use crate::workbench::Workbench;
 
-/// How many nested repositories are named.
+/// The most nested repositories that a result lists.
 const MAX_LISTED_REPOSITORIES: usize = 5;
 
 pub(super) async fn commit_action(
@@ -69,13 +69,13 @@ async fn try_commit(
     message: &str,
     paths: &[WorkspacePath],
 ) -> Result<CommitOutcome, RunError> {
-    let own = pinned.own_files();
+    let own_files = pinned.own_files();
     let git = bench.git();
-    let committing = git.commit(message, paths, own);
+    let committing = git.commit(message, paths, own_files);
     attend(&mut recorder.journal, controls, committing).await?
 }
 
-/// Returns the trailer that identifies a commit: no two commits of a run have the same.
+/// Returns the trailer that identifies the commit of an action; it is unique in the run.
 fn action_trailer(recorder: &Recorder, index: usize) -> String {
     RunnerTrailer::Action(action_mark(recorder, index)).to_string()
 }
@@ -85,24 +85,27 @@ fn action_mark(recorder: &Recorder, index: usize) -> String {
     format!("{}/{}/{index}", state.plan.run, state.iteration)
 }
 
-/// Returns the trailers of the commits that the actions of the open iteration created.
+/// Returns the values of the action trailers of all commits that the actions of the open iteration
+/// created.
 pub(crate) fn commit_marks(recorder: &Recorder) -> BTreeSet<String> {
     let open = recorder.state().open.iter();
     let indices = open.flat_map(|open| open.commits.iter());
     indices.map(|index| action_mark(recorder, *index)).collect()
 }
 
+/// Returns the effect of a commit action that an earlier process completed but did not record.
 pub(super) async fn commit_before_restart(
     recorder: &Recorder,
     bench: &Workbench,
     index: usize,
 ) -> Result<Option<ActionEffect>, RunError> {
-    let made = bench
+    let existing = bench
         .git()
         .head_with_trailer(&action_trailer(recorder, index))
         .await?;
-    Ok(made
-        .map(|commit| ActionEffect::done(format!("commit {commit} was made before the restart"))))
+    Ok(existing.map(|commit| {
+        ActionEffect::done(format!("commit {commit} was created before the restart"))
+    }))
 }
 
 /// Returns the result of a commit action, with everything that is not part of the commit.

@@ -37,8 +37,8 @@ pub(super) enum FileStep {
     Delete {
         path: WorkspacePath,
     },
-    /// A crash came after the effect and before the record. The digest is recorded again for the
-    /// case of another crash. The mode may not have been set yet.
+    /// An earlier process wrote the file and crashed before it recorded that. The digest is
+    /// recorded again for the case of another crash. The mode may not have been set yet.
     AlreadyDone {
         path: WorkspacePath,
         after: Digest,
@@ -121,7 +121,7 @@ pub(super) async fn plan_file_step(
     Ok(reject_placeholders(recorder, step, &before))
 }
 
-/// Refuses content that contains the redacted form of a line in place of the line.
+/// Refuses a write that would replace a line with its redacted form.
 fn reject_placeholders(recorder: &Recorder, step: FileStep, before: &[u8]) -> FileStep {
     let FileStep::Write { path, bytes, .. } = &step else {
         return step;
@@ -131,7 +131,7 @@ fn reject_placeholders(recorder: &Recorder, step: FileStep, before: &[u8]) -> Fi
         return step;
     };
     let why = format!(
-        "line {line} of `{path}` would be the redacted form of a line that is there now; `[REDACTED]` \
+        "line {line} of `{path}` is the redacted form of an existing line; `[REDACTED]` \
          stands for text that is not shown, so leave that line out of the change"
     );
     FileStep::Resolved(ActionResult::Refused { why })
@@ -152,7 +152,7 @@ pub(super) async fn execute_file_step(
     let done = match &step {
         FileStep::Resolved(result) => return Ok(ActionEffect::from_result(result.clone())),
         FileStep::AlreadyDone { path, mode, .. } => {
-            let done = "was done before the restart".to_owned();
+            let done = "before the restart".to_owned();
             return set_file_mode(recorder, bench, controls, path, *mode, done).await;
         }
         FileStep::Write { path, bytes, .. } => {
@@ -211,7 +211,7 @@ async fn set_file_mode(
         Err(error) => return Err(error),
     };
     Ok(ActionEffect::failed(format!(
-        "the text of `{path}` is written, but it could not be made {word}: {why}"
+        "`{path}` was written but could not be made {word}: {why}"
     )))
 }
 
@@ -260,7 +260,7 @@ fn new_content(action: &Action, path: &WorkspacePath, old: Option<Vec<u8>>) -> F
                     ..
                 }) => {
                     let detail = if fuzzy {
-                        "applied, not exactly where it said"
+                        "applied at a different position"
                     } else {
                         "applied"
                     };

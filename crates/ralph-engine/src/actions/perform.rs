@@ -26,7 +26,8 @@ use crate::pause::handle_pending_input;
 use crate::recorder::Recorder;
 use crate::run::Run;
 
-/// The reason for skipping actions when the user requests a fresh iteration.
+/// The reason for skipping actions when the user requests a fresh iteration. Compared with recorded
+/// results, so journals of older versions depend on the text.
 const ROTATION_REQUESTED: &str = "a person wants a fresh iteration";
 /// The reason for skipping actions when a budget is used up.
 const OUT_OF_BUDGET: &str = "a budget is used up";
@@ -61,7 +62,7 @@ impl Performed {
 }
 
 impl Performed {
-    /// Restores the reason for which actions were skipped before a restart.
+    /// Restores the outcome from the recorded reason for skipping actions, and returns the reason.
     fn restore_skip_reason(&mut self, why: &str) -> &'static str {
         if why == ROTATION_REQUESTED {
             self.outcome = IterationOutcome::Rotated;
@@ -117,7 +118,8 @@ impl ActionEffect {
     }
 }
 
-/// Performs the actions up to the first control action or failure; the rest is recorded as skipped.
+/// Performs the actions up to the first control action, or the first failure unless the contract
+/// continues after failures. The rest is recorded as skipped.
 pub(crate) async fn perform(run: &mut Run, response: &Response) -> Result<Performed, RunError> {
     let mut performed = Performed {
         total: response.actions.len(),
@@ -193,8 +195,8 @@ fn skip_reason_after(
         performed.reason.clone_from(reason);
         return Some("an earlier action ended the iteration");
     }
-    let go_on = pinned.contract().on_action_error == OnActionError::Continue;
-    if result.is_success() || go_on {
+    let continues = pinned.contract().on_action_error == OnActionError::Continue;
+    if result.is_success() || continues {
         return None;
     }
     performed.outcome = IterationOutcome::ActionFailed { index };
@@ -314,7 +316,7 @@ async fn execute_action(
         | Action::StopFailure { .. }) => {
             record_intent(&mut run.recorder, index, action, None)?;
             let request = matches!(action, Action::StopSuccess { .. });
-            Ok(ActionEffect::done(if request { "a request" } else { "" }))
+            Ok(ActionEffect::done(if request { "requested" } else { "" }))
         }
     }
 }
@@ -370,8 +372,8 @@ async fn run_command(
     run.recorder
         .append_test_output(command, &output, outcome.ended)?;
     if outcome.process_limit {
-        let words = "process limit reached: something in it could not be started";
-        run.recorder.log_error(&format!("`{command}`: {words}"))?;
+        let problem = "process limit reached: some of its processes could not start";
+        run.recorder.log_error(&format!("`{command}`: {problem}"))?;
     }
     update_checks_after_command(
         &run.pinned,
@@ -416,10 +418,10 @@ fn record_outcome(
         };
         recorder.append_json_line("actions.jsonl", &line)?;
     }
-    let words = describe_result(&result);
+    let description = describe_result(&result);
     let number = index + 1;
     recorder.log_activity(&format!(
-        "action {number} {} `{label}`: {words} ({duration_ms} ms)",
+        "action {number} {} `{label}`: {description} ({duration_ms} ms)",
         action.kind()
     ))?;
     if !result.is_success()
@@ -435,7 +437,7 @@ fn record_outcome(
             format!("; output ends:\n{tail}")
         };
         recorder.log_error(&format!(
-            "action {number} {} `{label}`: {words}{tail}",
+            "action {number} {} `{label}`: {description}{tail}",
             action.kind()
         ))?;
     }

@@ -27,12 +27,12 @@ pub(super) async fn agent_obstacle(
     Ok(last_new_obstacle(&before, &now))
 }
 
-/// Returns the last reason that the earlier text does not contain.
+/// Returns the last reason that the earlier text does not contain, or contains less often.
 fn last_new_obstacle(before: &str, now: &str) -> Option<String> {
     let mut known = blocked_reasons(before);
     let is_new = |reason: &String| match known.iter().position(|old| old == reason) {
-        Some(place) => {
-            known.swap_remove(place);
+        Some(index) => {
+            known.swap_remove(index);
             false
         }
         None => true,
@@ -42,11 +42,11 @@ fn last_new_obstacle(before: &str, now: &str) -> Option<String> {
 
 /// Returns all reasons in a text, in order.
 fn blocked_reasons(text: &str) -> Vec<String> {
-    let small = text.to_ascii_lowercase();
-    let marks = small
+    let lowercase = text.to_ascii_lowercase();
+    let starts = lowercase
         .match_indices(BLOCKED_MARKER)
         .map(|(at, mark)| at + mark.len());
-    marks
+    starts
         .map(|start| {
             let rest = &text[start..];
             let reason = &rest[..rest.find([']', '\n']).unwrap_or(rest.len())];

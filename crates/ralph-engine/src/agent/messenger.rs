@@ -21,14 +21,14 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 pub(super) struct AgentMessenger<'a> {
     agent: &'a dyn Agent,
     redactor: Redactor,
-    pulse: Arc<AgentActivity>,
+    activity: Arc<AgentActivity>,
     sender: Option<UnboundedSender<Vec<u8>>>,
 }
 
 /// The agent's input after the prompt: open until the agent is done; closed from the start if it
 /// accepts no messages.
 pub(super) struct AgentInput {
-    pulse: Arc<AgentActivity>,
+    activity: Arc<AgentActivity>,
     receiver: Option<UnboundedReceiver<Vec<u8>>>,
 }
 
@@ -37,31 +37,31 @@ impl<'a> AgentMessenger<'a> {
     pub(super) fn new(
         agent: &'a dyn Agent,
         redactor: &Redactor,
-        pulse: &Arc<AgentActivity>,
+        activity: &Arc<AgentActivity>,
     ) -> (Self, AgentInput) {
         // The number of queued messages is limited, so the channel needs no bound.
-        let (say, hear) = unbounded_channel();
-        let takes_messages = agent.message("").is_some();
-        let talk = Self {
+        let (sender, receiver) = unbounded_channel();
+        let accepts_messages = agent.message("").is_some();
+        let messenger = Self {
             agent,
             redactor: redactor.clone(),
-            pulse: pulse.clone(),
-            sender: takes_messages.then_some(say),
+            activity: activity.clone(),
+            sender: accepts_messages.then_some(sender),
         };
         let input = AgentInput {
-            pulse: pulse.clone(),
-            receiver: takes_messages.then_some(hear),
+            activity: activity.clone(),
+            receiver: accepts_messages.then_some(receiver),
         };
-        (talk, input)
+        (messenger, input)
     }
 
     /// Sends the queued messages to the agent, unless it is done: then the next prompt contains
     /// them.
     pub(super) fn send_queued(&self, journal: &mut Journal) -> Result<(), RunError> {
-        let Some(words) = &self.sender else {
+        let Some(sender) = &self.sender else {
             return Ok(());
         };
-        if self.pulse.is_done() {
+        if self.activity.is_done() {
             return Ok(());
         }
         let queued = |message: &&Message| message.state == MessageState::Queued;
@@ -77,7 +77,7 @@ impl<'a> AgentMessenger<'a> {
             let Some(bytes) = self.agent.message(&text) else {
                 return Ok(());
             };
-            if words.send(bytes).is_err() {
+            if sender.send(bytes).is_err() {
                 return Ok(());
             }
             record_message_state(journal, &message, MessageState::Delivered)?;
@@ -91,11 +91,16 @@ impl<'a> AgentMessenger<'a> {
         journal: &mut Journal,
         text: &str,
     ) -> Result<(), RunError> {
-        let is_it = |message: &&Message| {
+        let is_acknowledged = |message: &&Message| {
             message.state == MessageState::Delivered
                 && self.redactor.redact(&message.text).trim() == text.trim()
         };
-        let message = journal.state().messages.iter().find(is_it).cloned();
+        let message = journal
+            .state()
+            .messages
+            .iter()
+            .find(is_acknowledged)
+            .cloned();
         message.map_or(Ok(()), |message| {
             record_message_state(journal, &message, MessageState::Acknowledged)
         })
@@ -118,11 +123,11 @@ fn record_message_state(
 #[async_trait]
 impl InputSource for AgentInput {
     async fn next(&mut self) -> Option<Vec<u8>> {
-        let words = self.receiver.as_mut()?;
-        while !self.pulse.is_done() {
+        let receiver = self.receiver.as_mut()?;
+        while !self.activity.is_done() {
             // A receive that is cancelled by the timeout loses no message.
-            if let Ok(said) = tokio::time::timeout(POLL_INTERVAL, words.recv()).await {
-                return said;
+            if let Ok(message) = tokio::time::timeout(POLL_INTERVAL, receiver.recv()).await {
+                return message;
             }
         }
         None

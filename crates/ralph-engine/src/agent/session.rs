@@ -25,7 +25,7 @@ use crate::run::Run;
 pub(super) struct SessionOutcome {
     pub(super) end: AgentEnd,
     pub(super) report: AgentReport,
-    /// Whether something other than the agent cut it off.
+    /// Whether a signal that the run did not send, or an interruption of the sandbox, ended it.
     pub(super) was_interrupted: bool,
 }
 
@@ -45,20 +45,21 @@ pub(super) async fn run_agent_session(
     mark_messages_delivered(recorder)?;
     let prompt = agent_prompt(recorder, pinned)?;
     let attempt = record_start(recorder, agent.name(), &prompt)?;
-    // Unrecorded spending would be allowed twice.
+    // The allowance is computed from recorded spending, so record the pending events first.
     drain_gate_events(recorder, controls)?;
     set_allowance(recorder, controls);
     let started = recorder.clock.monotonic();
-    let pulse = AgentActivity::new(recorder.clock.clone());
+    let activity = AgentActivity::new(recorder.clock.clone());
     let (sender, events) = event_channel();
     let capture = Capture::new(&recorder.redactor);
     let live = recorder.live_output(LiveSource::Agent(agent.name()));
-    let mut sink = AgentSink::new(agent.reader(), capture, pulse.clone(), sender).with_live(live);
+    let mut sink =
+        AgentSink::new(agent.reader(), capture, activity.clone(), sender).with_live(live);
     let exec = agent_exec(recorder, agent, &prompt);
-    let link = (pulse, events);
+    let link = (activity, events);
     let watched = watch_agent(recorder, bench, controls, agent, exec, &mut sink, link).await;
     let gate = controls.open_gate();
-    let is_short = gate.is_some_and(|gate| gate.exhausted_budget().is_some());
+    let is_over_budget = gate.is_some_and(|gate| gate.exhausted_budget().is_some());
     let failure = gate.and_then(|gate| gate.provider_failure());
     // Only the agent may spend: neither a test nor a process that it left behind.
     if let Some(gate) = gate {
@@ -66,33 +67,33 @@ pub(super) async fn run_agent_session(
     }
     let watched = watched?;
     let took = recorder.clock.monotonic().saturating_sub(started);
-    let mut worked = session_outcome(watched, &mut sink)?;
-    if is_short && is_failure(&worked.end) {
-        // Every agent describes a refused call in its own way.
-        worked.end = AgentEnd::OutOfBudget;
+    let mut outcome = session_outcome(watched, &mut sink)?;
+    if is_over_budget && is_failure(&outcome.end) {
+        // The agents' messages about a refused call differ, so the gate's observation decides.
+        outcome.end = AgentEnd::OutOfBudget;
     }
-    let untrusted = apply_provider_failure(&mut worked, failure);
-    if let Some(trouble) = failure_message(&worked) {
-        recorder.log_error(&format!("{}: {trouble}", agent.name()))?;
+    let untrusted = apply_provider_failure(&mut outcome, failure);
+    if let Some(message) = failure_message(&outcome) {
+        recorder.log_error(&format!("{}: {message}", agent.name()))?;
     }
-    log_session(recorder, agent.name(), &sink.tools, &worked, took)?;
+    log_session(recorder, agent.name(), &sink.tools, &outcome, took)?;
     let output = sink.capture.finish();
-    recorder.append_test_output(agent.name(), &output, to_command_end(&worked.end))?;
-    write_agent_response(recorder, agent.name(), &worked)?;
-    charge_unmetered(recorder, services, agent.name(), &worked.report)?;
+    recorder.append_test_output(agent.name(), &output, to_command_end(&outcome.end))?;
+    write_agent_response(recorder, agent.name(), &outcome)?;
+    charge_unmetered(recorder, services, agent.name(), &outcome.report)?;
     // After a power cut the agent does not start again, so its work must be on disk.
     bench.sandbox.sync().await?;
     let finished = Event::Agent(AgentSessionEvent::AgentFinished {
         iteration: recorder.state().iteration,
         attempt,
-        end: worked.end.clone(),
-        report: worked.report.clone(),
+        end: outcome.end.clone(),
+        report: outcome.report.clone(),
         duration_ms: millis(took),
     });
-    let read = has_read_prompt(&worked.end).then(|| acknowledged_messages(recorder));
-    let read = read.unwrap_or_default();
-    recorder.append_all(std::iter::once(finished).chain(read))?;
-    untrusted.map_or(Ok(worked), |problem| {
+    let acknowledged = has_read_prompt(&outcome.end).then(|| acknowledged_messages(recorder));
+    let acknowledged = acknowledged.unwrap_or_default();
+    recorder.append_all(std::iter::once(finished).chain(acknowledged))?;
+    untrusted.map_or(Ok(outcome), |problem| {
         Err(RunError::UnusableSandbox(problem))
     })
 }
@@ -108,7 +109,7 @@ fn agent_exec(recorder: &Recorder, agent: &dyn Agent, prompt: &str) -> Exec {
     .with_stdin(command.stdin)
 }
 
-/// Sets the remaining budget of the gate.
+/// Sets the gate's allowance to the remaining budget.
 fn set_allowance(recorder: &Recorder, controls: &Controls) {
     let Some(gate) = controls.open_gate() else {
         return;
@@ -128,8 +129,8 @@ fn session_outcome(
     watched: WatchOutcome,
     sink: &mut AgentSink,
 ) -> Result<SessionOutcome, RunError> {
-    let stderr = sink.capture.stderr_tail();
-    let (ended, cut, broken) = match watched {
+    let stderr = sink.capture.captured_stderr();
+    let (ended, cut, interruption) = match watched {
         WatchOutcome::Ended(Ok(outcome)) => (outcome.ended, None, None),
         WatchOutcome::Ended(Err(SandboxError::Interrupted { why })) => {
             (ExecStatus::Signalled(9), None, Some(why))
@@ -146,13 +147,13 @@ fn session_outcome(
         }
         WatchOutcome::Cut(CutReason::Lingering) => (ExecStatus::Exited(0), None, None),
     };
-    let (said, report) = sink.reader.finish(ended, &stderr);
+    let (reported, report) = sink.reader.finish(ended, &stderr);
     let is_killed = cut.is_none() && matches!(ended, ExecStatus::Signalled(_));
-    let broke_off = is_killed && matches!(said, AgentEnd::Crashed { .. });
-    let end = match (cut, said) {
+    let was_interrupted = is_killed && matches!(reported, AgentEnd::Crashed { .. });
+    let end = match (cut, reported) {
         (Some(CutReason::Halted | CutReason::Refused(_)), AgentEnd::Finished) => AgentEnd::Finished,
         (Some(CutReason::Refused(status)), _) => AgentEnd::Unauthorized {
-            why: format!("the provider answers with status {status}"),
+            why: format!("the provider responds with status {status}"),
         },
         (Some(CutReason::Halted), _) => AgentEnd::Halted,
         // An earlier failure explains the silence better.
@@ -160,49 +161,49 @@ fn session_outcome(
             AgentEnd::Stalled
         }
         (None, AgentEnd::Crashed { why }) => AgentEnd::Crashed {
-            why: broken.unwrap_or(why),
+            why: interruption.unwrap_or(why),
         },
-        (Some(CutReason::Stalled | CutReason::Lingering) | None, said) => said,
+        (Some(CutReason::Stalled | CutReason::Lingering) | None, reported) => reported,
     };
     Ok(SessionOutcome {
         end,
         report,
-        was_interrupted: broke_off,
+        was_interrupted,
     })
 }
 
 /// Returns the failure of a session for the error log, if there was one.
-fn failure_message(worked: &SessionOutcome) -> Option<String> {
-    match &worked.end {
+fn failure_message(outcome: &SessionOutcome) -> Option<String> {
+    match &outcome.end {
         // An outage is in the activity log. The error log is a part of prompts, and a long outage
         // would fill it.
         AgentEnd::Finished | AgentEnd::Halted | AgentEnd::Overloaded { .. } => None,
-        AgentEnd::Crashed { why } if worked.was_interrupted => Some(format!("interrupted: {why}")),
-        AgentEnd::Crashed { why } => Some(format!("broke down: {why}")),
+        AgentEnd::Crashed { why } if outcome.was_interrupted => Some(format!("interrupted: {why}")),
+        AgentEnd::Crashed { why } => Some(format!("crashed: {why}")),
         AgentEnd::GaveUp { why } => Some(format!("gave up: {why}")),
         AgentEnd::Unauthorized { why } => Some(format!("its credential was refused: {why}")),
         AgentEnd::Quota { why, .. } => Some(format!("its usage limit is reached: {why}")),
         AgentEnd::OutOfBudget => Some("the budget is used up".into()),
-        AgentEnd::Stalled => Some("nothing came from it any more".into()),
-        AgentEnd::TimedOut => Some("its time was up".into()),
+        AgentEnd::Stalled => Some("it stopped producing output".into()),
+        AgentEnd::TimedOut => Some("it timed out".into()),
     }
 }
 
 /// Replaces an agent's failure with the provider failure that the gate saw, because the agent's
-/// message is not always recognised. Returns the problem that only another setting solves.
+/// message is not always recognised. Returns a problem that the user has to solve.
 fn apply_provider_failure(
-    worked: &mut SessionOutcome,
+    outcome: &mut SessionOutcome,
     failure: Option<ProviderFailure>,
 ) -> Option<ProviderProblem> {
-    if !may_be_an_outage(&worked.end) {
+    if !may_be_an_outage(&outcome.end) {
         return None;
     }
     match failure? {
         ProviderFailure::Unavailable { why } => {
             // The agent's message about an outage contains more than a status.
-            if !matches!(worked.end, AgentEnd::Overloaded { .. }) {
-                worked.end = AgentEnd::Overloaded { why };
-                worked.was_interrupted = false;
+            if !matches!(outcome.end, AgentEnd::Overloaded { .. }) {
+                outcome.end = AgentEnd::Overloaded { why };
+                outcome.was_interrupted = false;
             }
             None
         }
@@ -332,8 +333,8 @@ mod tests {
             AgentActivity::new(TestClock::at("2026-03-01T08:00:00Z")),
             sender,
         );
-        let worked = session_outcome(watched, &mut sink).unwrap();
-        (worked.end, worked.was_interrupted)
+        let outcome = session_outcome(watched, &mut sink).unwrap();
+        (outcome.end, outcome.was_interrupted)
     }
 
     #[test]

@@ -50,16 +50,16 @@ pub(super) fn log_session(
     recorder: &mut Recorder,
     agent: &str,
     tools: &[String],
-    worked: &SessionOutcome,
+    outcome: &SessionOutcome,
     took: Duration,
 ) -> Result<(), RunError> {
     for tool in tools {
         recorder.log_activity(&format!("{agent} uses {tool}"))?;
     }
-    let usage = &worked.report.usage;
+    let usage = &outcome.report.usage;
     recorder.log_activity(&format!(
-        "{agent} ends: {} after {} s, {} tools, {} input and {} output tokens by its own count",
-        worked.end.as_str(),
+        "{agent} ended: {} after {} s, {} tools, {} input and {} output tokens by its own count",
+        outcome.end.as_str(),
         took.as_secs(),
         tools.len(),
         usage.input_tokens,
@@ -91,12 +91,12 @@ pub(super) fn charge_unmetered(
 pub(super) fn write_agent_response(
     recorder: &Recorder,
     agent: &str,
-    worked: &SessionOutcome,
+    outcome: &SessionOutcome,
 ) -> Result<(), RunError> {
     let path = recorder.open_iteration_file("response.json");
-    let SessionOutcome { end, report, .. } = worked;
-    let kept = AgentResponseFile { agent, end, report };
-    let text = redaction::to_pretty(&recorder.redactor, &kept, &path)?;
+    let SessionOutcome { end, report, .. } = outcome;
+    let file = AgentResponseFile { agent, end, report };
+    let text = redaction::to_pretty(&recorder.redactor, &file, &path)?;
     durable::write_unsynced(&path, &text)?;
     Ok(())
 }

@@ -57,7 +57,7 @@ pub(crate) fn status_after_agent(
 ) -> Option<RunStatus> {
     let agent = services.agent.as_ref()?.name();
     if *outcome == IterationOutcome::Rotated {
-        // The user has resolved it.
+        // The user asked for a fresh iteration, whatever the end of the agent was.
         return None;
     }
     if recorder.exhausted_budget().is_some() {
@@ -77,8 +77,8 @@ pub(crate) fn status_after_agent(
         }
         Some(AgentEnd::Quota { why, .. }) => {
             return Some(paused_as_broken(
-                format!("the usage limit of `{agent}` does not end: {why}"),
-                "look at the limits of its account, then `ralph resume`".into(),
+                format!("the usage limit of `{agent}` is still reached: {why}"),
+                "check the limits of its account, then `ralph resume`".into(),
             ));
         }
         Some(AgentEnd::Overloaded { why }) => {
@@ -106,7 +106,7 @@ pub(crate) fn status_after_agent(
     (is_idle && recorder.state().idle + 1 >= IDLE_LIMIT).then(|| {
         paused_as_broken(
             format!("`{agent}` changed nothing in {IDLE_LIMIT} iterations"),
-            "look at `ralph logs`, make the task clearer, then `ralph resume`".into(),
+            "read `ralph logs`, make the task clearer, then `ralph resume`".into(),
         )
     })
 }
@@ -141,8 +141,8 @@ fn outcome(end: AgentEnd) -> IterationOutcome {
         | AgentEnd::Quota { why, .. }
         | AgentEnd::Overloaded { why }
         | AgentEnd::Crashed { why } => stopped(&why),
-        AgentEnd::Stalled => stopped("the agent did nothing any more"),
-        AgentEnd::TimedOut => stopped("the agent's time was up"),
+        AgentEnd::Stalled => stopped("the agent stopped producing output"),
+        AgentEnd::TimedOut => stopped("the agent timed out"),
     }
 }
 

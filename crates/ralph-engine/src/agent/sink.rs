@@ -12,9 +12,10 @@ use crate::live_output::LiveOutput;
 
 /// The longest line that is read; a longer one is truncated.
 const MAX_LINE: usize = 1 << 20;
-/// The most tool uses in the activity log of one iteration.
+/// The most tool uses of one session in the activity log.
 const MAX_TOOLS: usize = 1_000;
-/// The most events that one iteration reports; further ones are still counted and limited.
+/// The most events of one session that are recorded, apart from acknowledgements. The reader still
+/// parses the rest.
 const MAX_EVENTS: usize = 5_000;
 
 /// The observed activity of a running agent.
@@ -75,7 +76,7 @@ pub(super) struct AgentSink {
     pub(super) reader: Box<dyn AgentReader>,
     pub(super) capture: Capture,
     live: LiveOutput,
-    pulse: Arc<AgentActivity>,
+    activity: Arc<AgentActivity>,
     line: Vec<u8>,
     events: UnboundedSender<AgentEvent>,
     sent_events: usize,
@@ -87,14 +88,14 @@ impl AgentSink {
     pub(super) fn new(
         reader: Box<dyn AgentReader>,
         capture: Capture,
-        pulse: Arc<AgentActivity>,
+        activity: Arc<AgentActivity>,
         events: UnboundedSender<AgentEvent>,
     ) -> Self {
         Self {
             reader,
             capture,
             live: LiveOutput::disabled(),
-            pulse,
+            activity,
             line: Vec::new(),
             events,
             sent_events: 0,
@@ -117,28 +118,30 @@ impl AgentSink {
                 wait: Some(wait), ..
             } = &event
             {
-                self.pulse.allow_silence(*wait);
+                self.activity.allow_silence(*wait);
             }
             if let AgentEvent::Tool { tool, label, .. } = &event
                 && self.tools.len() < MAX_TOOLS
             {
                 self.tools.push(format!("{tool} {label}"));
             }
-            // There are no more of these than messages were sent.
-            let is_answer = matches!(event, AgentEvent::Acknowledged { .. });
-            if self.sent_events < MAX_EVENTS || (is_answer && self.sent_events < 2 * MAX_EVENTS) {
+            // An acknowledgement beyond the limit is recorded, too: there are as few as messages.
+            let is_acknowledgement = matches!(event, AgentEvent::Acknowledged { .. });
+            if self.sent_events < MAX_EVENTS
+                || (is_acknowledgement && self.sent_events < 2 * MAX_EVENTS)
+            {
                 self.sent_events += 1;
                 if self.events.send(event).is_err() {
                     tracing::debug!("the session ended before an event of the agent was recorded");
                 }
             }
         }
-        // A message that arrives with the last output lets the agent continue.
+        // Not final: a message that arrives with the last output makes the agent continue.
         let is_done = self.reader.is_done();
-        self.pulse.done.store(is_done, Ordering::Relaxed);
+        self.activity.done.store(is_done, Ordering::Relaxed);
     }
 
-    /// Reads the rest after the last newline.
+    /// Parses the incomplete last line.
     pub(super) fn flush(&mut self) {
         if !self.line.is_empty() {
             self.read_line();
@@ -148,7 +151,7 @@ impl AgentSink {
 
 impl OutputSink for AgentSink {
     fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
-        self.pulse.record_activity();
+        self.activity.record_activity();
         self.capture.chunk(stream, bytes);
         if stream == OutputStream::Stderr {
             return;

@@ -63,17 +63,17 @@ pub(super) async fn watch_agent(
     agent: &dyn Agent,
     exec: Exec,
     sink: &mut AgentSink,
-    (pulse, mut events): (Arc<AgentActivity>, UnboundedReceiver<AgentEvent>),
+    (activity, mut events): (Arc<AgentActivity>, UnboundedReceiver<AgentEvent>),
 ) -> Result<WatchOutcome, RunError> {
-    let patience = agent.timeouts();
+    let timeouts = agent.timeouts();
     let gate = controls.open_gate().cloned();
     if let Some(gate) = &gate {
         gate.set_running_command(Some(agent.name()));
     }
-    let (talk, mut input) = AgentMessenger::new(agent, &recorder.redactor, &pulse);
-    let mut beat = heartbeat();
-    let mut look = tokio::time::interval(POLL_INTERVAL);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (messenger, mut input) = AgentMessenger::new(agent, &recorder.redactor, &activity);
+    let mut heartbeat_timer = heartbeat();
+    let mut poll_timer = tokio::time::interval(POLL_INTERVAL);
+    poll_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut done_at = None;
     let clock = recorder.clock.clone();
     let (journal, control) = (&mut recorder.journal, controls);
@@ -82,41 +82,41 @@ pub(super) async fn watch_agent(
         loop {
             tokio::select! {
                 ended = &mut running => break Ok(WatchOutcome::Ended(ended)),
-                Some(did) = events.recv() => {
-                    report_to_gate(gate.as_deref(), &did);
-                    record_agent_event(journal, &talk, did)?;
+                Some(event) = events.recv() => {
+                    report_to_gate(gate.as_deref(), &event);
+                    record_agent_event(journal, &messenger, event)?;
                 }
-                call = control.next() => match handle_control_event(journal, control, call) {
+                event = control.next() => match handle_control_event(journal, control, event) {
                     Ok(()) if control.pending.is_some() => break Ok(WatchOutcome::Cut(CutReason::Halted)),
                     Ok(()) => {}
                     Err(error) => break Err(error),
                 },
-                _ = beat.tick() => drop(journal.append(RunEvent::StillActive {})?),
-                _ = look.tick() => {
+                _ = heartbeat_timer.tick() => drop(journal.append(RunEvent::StillActive {})?),
+                _ = poll_timer.tick() => {
                     journal.check_owner()?;
-                    journal.report_absence()?;
-                    let heard = match &gate {
+                    journal.report_suspension()?;
+                    let gate_events = match &gate {
                         Some(gate) => record_pending_gate_events(journal, &**gate)?,
                         None => GateEventSummary::default(),
                     };
-                    if heard.charged {
-                        pulse.record_activity();
+                    if gate_events.charged {
+                        activity.record_activity();
                     }
-                    if let Some(status) = heard.refused_status {
+                    if let Some(status) = gate_events.refused_status {
                         break Ok(WatchOutcome::Cut(CutReason::Refused(status)));
                     }
-                    talk.send_queued(journal)?;
-                    if let Some(cut) = timeout_reason(&*clock, &pulse, patience, &mut done_at) {
+                    messenger.send_queued(journal)?;
+                    if let Some(cut) = timeout_reason(&*clock, &activity, timeouts, &mut done_at) {
                         break Ok(WatchOutcome::Cut(cut));
                     }
                 }
             }
         }
     };
-    // All of its events are recorded and charged, however it ended.
+    // Record and charge the remaining events, however the session ended.
     sink.flush();
-    while let Ok(did) = events.try_recv() {
-        record_agent_event(journal, &talk, did)?;
+    while let Ok(event) = events.try_recv() {
+        record_agent_event(journal, &messenger, event)?;
     }
     if let Some(gate) = &gate {
         wait_until_charged(&**gate).await;
@@ -136,9 +136,9 @@ async fn wait_until_charged(gate: &dyn GateControl) {
 }
 
 async fn is_charged_within(gate: &dyn GateControl, limit: Duration) -> bool {
-    let begun = tokio::time::Instant::now();
+    let started = tokio::time::Instant::now();
     while gate.has_unsettled_calls() {
-        if begun.elapsed() >= limit {
+        if started.elapsed() >= limit {
             return false;
         }
         tokio::time::sleep(OPEN_CALLS_POLL_INTERVAL).await;
@@ -156,39 +156,39 @@ pub(super) fn event_channel() -> (
 
 fn timeout_reason(
     clock: &dyn Clock,
-    pulse: &AgentActivity,
-    patience: AgentTimeouts,
+    activity: &AgentActivity,
+    timeouts: AgentTimeouts,
     done_at: &mut Option<Duration>,
 ) -> Option<CutReason> {
-    if pulse.is_done() {
+    if activity.is_done() {
         let now = clock.monotonic();
         let since = *done_at.get_or_insert(now);
-        return (now.saturating_sub(since) > patience.after_done).then_some(CutReason::Lingering);
+        return (now.saturating_sub(since) > timeouts.after_done).then_some(CutReason::Lingering);
     }
     *done_at = None;
-    let (silence, has_begun) = pulse.silence();
-    let limit = if has_begun {
-        patience.idle
+    let (silence, has_output) = activity.silence();
+    let limit = if has_output {
+        timeouts.idle
     } else {
-        patience.first_output
+        timeouts.first_output
     };
     (silence > limit).then_some(CutReason::Stalled)
 }
 
 /// Reports the running tool to the gate, which names it with a blocked host.
-fn report_to_gate(gate: Option<&dyn GateControl>, did: &AgentEvent) {
-    if let (Some(gate), AgentEvent::Tool { tool, label, .. }) = (gate, did) {
+fn report_to_gate(gate: Option<&dyn GateControl>, event: &AgentEvent) {
+    if let (Some(gate), AgentEvent::Tool { tool, label, .. }) = (gate, event) {
         gate.set_running_command(Some(&format!("{tool}: {label}")));
     }
 }
 
 fn record_agent_event(
     journal: &mut Journal,
-    talk: &AgentMessenger<'_>,
-    did: AgentEvent,
+    messenger: &AgentMessenger<'_>,
+    event: AgentEvent,
 ) -> Result<(), RunError> {
     let iteration = journal.state().iteration;
-    let taken_up = match &did {
+    let acknowledged = match &event {
         AgentEvent::Acknowledged { text } => Some(text.clone()),
         AgentEvent::Started { .. }
         | AgentEvent::Text { .. }
@@ -197,6 +197,11 @@ fn record_agent_event(
         | AgentEvent::Usage { .. }
         | AgentEvent::Waiting { .. } => None,
     };
-    journal.append(AgentSessionEvent::AgentDid { iteration, did })?;
-    taken_up.map_or(Ok(()), |text| talk.record_acknowledgement(journal, &text))
+    journal.append(AgentSessionEvent::AgentDid {
+        iteration,
+        did: event,
+    })?;
+    acknowledged.map_or(Ok(()), |text| {
+        messenger.record_acknowledgement(journal, &text)
+    })
 }

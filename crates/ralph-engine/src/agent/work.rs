@@ -32,10 +32,10 @@ enum SessionFollowUp {
     RestartAfter(WaitReason, Duration),
 }
 
-/// How often a provider failure after successful responses counts as a new outage.
+/// The most provider failures after successful responses that count as new outages.
 const MAX_RECOVERIES: u32 = 3;
 
-/// The attempts of an iteration.
+/// Counts the reasons for which the sessions of an iteration were repeated.
 #[derive(Debug)]
 struct SessionRetries {
     outage: Outage,
@@ -55,8 +55,8 @@ impl SessionRetries {
     }
 
     /// Decides the next step after a session.
-    fn after_session(&mut self, worked: &SessionOutcome) -> SessionFollowUp {
-        match &worked.end {
+    fn after_session(&mut self, session: &SessionOutcome) -> SessionFollowUp {
+        match &session.end {
             AgentEnd::Quota { wait, .. } => {
                 self.outage.reset();
                 self.quota_waits += 1;
@@ -66,7 +66,7 @@ impl SessionRetries {
                 })
             }
             AgentEnd::Overloaded { .. } => {
-                if worked.report.usage.total() > 0 && self.recoveries < MAX_RECOVERIES {
+                if session.report.usage.total() > 0 && self.recoveries < MAX_RECOVERIES {
                     // The provider answered before, so this is another outage. A session that
                     // always fails at the same request must not repeat forever.
                     self.recoveries += 1;
@@ -79,7 +79,7 @@ impl SessionRetries {
                     OutageStep::GiveUp => SessionFollowUp::Settle,
                 }
             }
-            AgentEnd::Crashed { .. } if worked.was_interrupted && self.crashes == 0 => {
+            AgentEnd::Crashed { .. } if session.was_interrupted && self.crashes == 0 => {
                 self.crashes += 1;
                 SessionFollowUp::RestartNow
             }
@@ -95,7 +95,7 @@ impl SessionRetries {
     }
 }
 
-/// Runs the agent and returns its last response with the outcome.
+/// Runs the agent, with restarts if they help, and returns its summary with the outcome.
 pub(crate) async fn run_agent_iteration(
     run: &mut Run,
     agent: Arc<dyn Agent>,
@@ -103,29 +103,30 @@ pub(crate) async fn run_agent_iteration(
     if let Some((end, report)) = recorded_agent_end(&run.recorder) {
         return settle_agent_session(run, end, report).await;
     }
-    let mut tries = SessionRetries::new(run.services.outage);
+    let mut retries = SessionRetries::new(run.services.outage);
     loop {
         if run.recorder.exhausted_budget().is_some() {
             let none = Performed::none(IterationOutcome::OutOfBudget);
             return Ok((String::new(), none));
         }
-        let worked = run_agent_session(run, &*agent).await?;
+        let session = run_agent_session(run, &*agent).await?;
         run.recorder.warn_about_budgets()?;
-        match tries.after_session(&worked) {
+        match retries.after_session(&session) {
             SessionFollowUp::Settle => {
-                if worked.end == AgentEnd::Halted {
+                if session.end == AgentEnd::Halted {
                     // Handle a pause before anything else.
                     handle_pending_input(run).await?;
                 }
-                return settle_agent_session(run, worked.end, worked.report).await;
+                return settle_agent_session(run, session.end, session.report).await;
             }
             SessionFollowUp::RestartNow => {}
             SessionFollowUp::RestartAfter(awaited, wait) => {
-                wait_for_model(run, awaited, wait, wait_reason(&run.services, &worked.end)).await?;
+                wait_for_model(run, awaited, wait, wait_reason(&run.services, &session.end))
+                    .await?;
             }
         }
         if run.controls.pending == Some(PendingRequest::Rotate) {
-            return settle_agent_session(run, AgentEnd::Halted, worked.report).await;
+            return settle_agent_session(run, AgentEnd::Halted, session.report).await;
         }
     }
 }
@@ -161,7 +162,7 @@ fn wait_reason(services: &Services, end: &AgentEnd) -> String {
     why
 }
 
-/// Returns the reason of an end.
+/// Returns the reported reason of an end; empty for an end without one.
 fn end_reason(end: &AgentEnd) -> String {
     match end {
         AgentEnd::GaveUp { why }
@@ -181,16 +182,16 @@ fn end_reason(end: &AgentEnd) -> String {
 mod tests {
     use super::*;
 
-    fn ended(end: AgentEnd, broke_off: bool) -> SessionOutcome {
+    fn ended(end: AgentEnd, was_interrupted: bool) -> SessionOutcome {
         SessionOutcome {
             end,
             report: AgentReport::default(),
-            was_interrupted: broke_off,
+            was_interrupted,
         }
     }
 
     #[test]
-    fn an_agent_is_started_again_only_where_that_can_help() {
+    fn an_agent_restarts_only_if_that_can_help() {
         let why = || "w".to_owned();
         let crash = || AgentEnd::Crashed { why: why() };
         let quota = |wait| AgentEnd::Quota { why: why(), wait };
@@ -230,10 +231,10 @@ mod tests {
                 vec![limit(90), limit(30)],
             ),
         ] {
-            let mut tries = SessionRetries::new(OutagePolicy::default());
+            let mut retries = SessionRetries::new(OutagePolicy::default());
             let next: Vec<SessionFollowUp> = ends
                 .iter()
-                .map(|worked| tries.after_session(worked))
+                .map(|session| retries.after_session(session))
                 .collect();
             assert_eq!(next, expected);
         }
@@ -243,10 +244,10 @@ mod tests {
     fn an_outage_ends_an_agents_work_only_after_its_limit() {
         let busy = || ended(AgentEnd::Overloaded { why: "w".into() }, false);
         let policy = OutagePolicy::default();
-        let mut tries = SessionRetries::new(policy);
+        let mut retries = SessionRetries::new(policy);
         let mut waited = Duration::ZERO;
         while let SessionFollowUp::RestartAfter(WaitReason::Provider, wait) =
-            tries.after_session(&busy())
+            retries.after_session(&busy())
         {
             waited += wait;
         }
@@ -254,6 +255,6 @@ mod tests {
         let mut working = busy();
         working.report.usage.input_tokens = 1;
         // The model answered in between, so this is a new outage.
-        assert_ne!(tries.after_session(&working), SessionFollowUp::Settle);
+        assert_ne!(retries.after_session(&working), SessionFollowUp::Settle);
     }
 }

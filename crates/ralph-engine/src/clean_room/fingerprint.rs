@@ -27,14 +27,14 @@ impl RepoFingerprint {
     /// Records the refs and the index of a sandbox's repository.
     pub(super) async fn capture(room: &dyn Sandbox) -> Result<Self, RunError> {
         let git = SandboxGit::new(room);
-        let witness = Self {
+        let fingerprint = Self {
             stamp_time: git.create_stamp().await?,
             refs: git.refs().await?,
             index: git.index().await?,
         };
         // The clock of the file system must advance before the check writes anything.
         tokio::time::sleep(CLOCK_TICK).await;
-        Ok(witness)
+        Ok(fingerprint)
     }
 
     /// Returns the commit that was checked out.
@@ -92,7 +92,7 @@ impl RoomChanges {
     pub(super) fn objection(&self, command: &str) -> Option<String> {
         let moved = self.moved.as_ref()?;
         Some(format!(
-            "`{command}` {moved}; a check must leave the commit that it checks alone"
+            "`{command}` {moved}; a check must not change the commit that it checks"
         ))
     }
 

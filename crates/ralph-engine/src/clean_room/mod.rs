@@ -63,7 +63,7 @@ pub(crate) async fn check_commit(
     .await
 }
 
-/// Runs each command on an untouched copy of these files, like [`Run::check_commit`].
+/// Runs each command on an untouched copy of these files, like [`check_commit`].
 pub(crate) async fn check_tree(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -100,8 +100,8 @@ pub(crate) async fn check_for_comparison(
     let bundle = create_branch_bundle(recorder, bench).await?;
     let mut checks = Vec::new();
     for NamedCommand { name, command } in commands {
-        let used = run_in_room(recorder, controls, services, &bundle, tree, command).await?;
-        checks.push(used.output.to_check_result(name, command, &used.outcome));
+        let ran = run_in_room(recorder, controls, services, &bundle, tree, command).await?;
+        checks.push(ran.output.to_check_result(name, command, &ran.outcome));
     }
     Ok(checks)
 }
@@ -120,12 +120,13 @@ pub(crate) async fn list_tests(
         return Ok(None);
     };
     let bundle = create_branch_bundle(recorder, bench).await?;
-    let used = run_in_room(recorder, controls, services, &bundle, tree, command).await?;
-    let is_complete = used.outcome.ended.is_success() && !used.output.is_truncated;
-    Ok(listing.count(&used.output.stdout).filter(|_| is_complete))
+    let ran = run_in_room(recorder, controls, services, &bundle, tree, command).await?;
+    let is_complete = ran.outcome.ended.is_success() && !ran.output.is_truncated;
+    Ok(listing.count(&ran.output.stdout).filter(|_| is_complete))
 }
 
-/// Runs one check in a clean room of its own and adds its output to the iteration's transcript.
+/// Runs one check in a clean room of its own, and adds its output to `test_output.txt` if an
+/// iteration is open.
 async fn check_in_room(
     recorder: &mut Recorder,
     controls: &mut Controls,
@@ -138,24 +139,24 @@ async fn check_in_room(
     recorder.append(VerificationEvent::CheckStarted {
         command: command.to_owned(),
     })?;
-    let used = run_in_room(recorder, controls, services, bundle, tree, command).await?;
-    let ended = used.outcome.ended;
+    let ran = run_in_room(recorder, controls, services, bundle, tree, command).await?;
+    let ended = ran.outcome.ended;
     if recorder.state().open.is_some() {
         let title = format!("{command}   # in the clean room");
-        recorder.append_test_output(&title, &used.output, ended)?;
+        recorder.append_test_output(&title, &ran.output, ended)?;
     }
-    let result = used.output.to_check_result(name, command, &used.outcome);
+    let result = ran.output.to_check_result(name, command, &ran.outcome);
     // A red baseline is normal: nothing has been done yet.
     if !result.is_green() && recorder.state().open.is_some() {
         recorder.log_error(&format!(
             "clean room: `{command}`: {ended}; output ends:\n{}",
-            used.output.tail(20)
+            ran.output.tail(20)
         ))?;
     }
     Ok(RoomCheck {
         result,
-        objection: used.changes.objection(command),
-        findings: used.changes.finding(command).into_iter().collect(),
-        is_truncated: used.output.is_truncated,
+        objection: ran.changes.objection(command),
+        findings: ran.changes.finding(command).into_iter().collect(),
+        is_truncated: ran.output.is_truncated,
     })
 }

@@ -84,7 +84,8 @@ pub(super) async fn create_branch_bundle(
     bench: &Workbench,
 ) -> Result<BranchBundle, RunError> {
     let bundle = BranchBundle {
-        // In the repository's directory, so that `locks::release` finds a lock that a crash leaves.
+        // In the repository's directory, so that `remove_stale_locks` finds a lock that a crash
+        // left behind.
         file: recorder.dir.repo().join("room.bundle"),
         branch: recorder.state().plan.branch.clone(),
     };
@@ -103,11 +104,11 @@ pub(super) async fn run_in_room(
 ) -> Result<RoomResult, RunError> {
     let room =
         prepare::create_sandbox(&mut recorder.journal, services, SandboxPurpose::CleanRoom).await?;
-    let used = execute_in_room(recorder, controls, &*room, bundle, tree, command).await;
+    let result = execute_in_room(recorder, controls, &*room, bundle, tree, command).await;
     room.remove().await?;
     let sandbox = room.id().clone();
     recorder.append(SandboxEvent::SandboxRemoved { sandbox })?;
-    used
+    result
 }
 
 async fn execute_in_room(
@@ -129,11 +130,11 @@ async fn execute_in_room(
         git.replace_files_from(base, &tree.restored, &tree.removed)
             .await?;
     }
-    let witness = RepoFingerprint::capture(room).await?;
-    if witness.head() != tree.commit.as_str() {
-        let answer = witness.head().to_owned();
+    let fingerprint = RepoFingerprint::capture(room).await?;
+    if fingerprint.head() != tree.commit.as_str() {
+        let output = fingerprint.head().to_owned();
         let command = "rev-parse HEAD".to_owned();
-        return Err(GitError::Unexpected { command, answer }.into());
+        return Err(GitError::Unexpected { command, output }.into());
     }
     let title = format!("{command}   # in the clean room");
     let live = recorder.live_output(LiveSource::Command(&title));
@@ -144,6 +145,6 @@ async fn execute_in_room(
     Ok(RoomResult {
         outcome,
         output: capture.finish(),
-        changes: witness.compare(room).await?,
+        changes: fingerprint.compare(room).await?,
     })
 }

@@ -125,7 +125,7 @@ fn nested_finding(repository: &NestedRepository) -> VerifyFinding {
         )
     } else {
         format!(
-            "`{path}` is a repository of its own: the branch has only its commit {commit} and none of its files, and `.gitmodules` does not say where they are"
+            "`{path}` is a repository of its own: the branch has only its commit {commit} and none of its files, and `.gitmodules` has no entry for it"
         )
     };
     VerifyFinding::new(FindingKind::NestedRepository, text)

@@ -34,7 +34,7 @@ pub(crate) enum DeliveryOutcome {
     NeedsApproval(PauseReason),
 }
 
-/// The files of a run that are saved beside its branch.
+/// The files of a run that are saved under `refs/ralph/<task>`.
 const SAVED_FILES: [&str; 5] = [
     "journal.jsonl",
     "ralph_task.md",
@@ -138,8 +138,8 @@ fn completion_state(
     }
 }
 
-/// Returns whether this commit was already red in a clean room. After a crash this may be a recent
-/// result that was not handled yet.
+/// Returns whether this commit was already red in a clean room. False in a resumed iteration: the
+/// crash may have come before the red result was handled.
 fn is_known_red(recorder: &Recorder, scratch: &IterationScratch) -> bool {
     let state = recorder.state();
     !scratch.resumed
@@ -206,7 +206,7 @@ async fn try_success(run: &mut Run) -> Result<DeliveryOutcome, RunError> {
 fn reopen_red_boxes(run: &mut Run, report: &CleanRoomReport) -> Result<(), RunError> {
     let red: Vec<&str> = report.red_boxes.iter().map(String::as_str).collect();
     run.recorder.log_activity(&format!(
-        "red in the clean room, boxes are open again: {}",
+        "red in the clean room, boxes reopened: {}",
         red.join(", ")
     ))?;
     let mut ticked = run.recorder.state().ticked.clone();
@@ -230,7 +230,7 @@ fn refuse_success(recorder: &mut Recorder, reasons: Vec<String>) -> Result<(), R
     Ok(())
 }
 
-/// Pushes the branch and updates the pull request; the inner error is a broken rule.
+/// Pushes the branch and updates the pull request; the inner error lists the broken rules.
 async fn publish(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -310,7 +310,10 @@ async fn broken_rules(
     let mut broken = Vec::new();
     if !pinned.contract().allow_workflow_changes {
         let named = surface.workflows.iter().map(|finding| {
-            format!("`{}` is a workflow file; the task does not allow to change it, take the change back", finding.path)
+            format!(
+                "`{}` is a workflow file; the task does not allow changes to it, revert the change",
+                finding.path
+            )
         });
         broken.extend(named);
     }
@@ -325,7 +328,7 @@ async fn broken_rules(
     Ok(broken)
 }
 
-/// Pushes the branch again if it was deleted at the source host.
+/// Pushes the branch again if it is missing at the source host, or has another head.
 async fn push_if_missing(
     recorder: &mut Recorder,
     bench: &Workbench,

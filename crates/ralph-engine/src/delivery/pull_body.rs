@@ -77,7 +77,7 @@ fn changed_files(facts: &PullRequestFacts<'_>) -> String {
     if ranked.is_empty() {
         return String::new();
     }
-    let mut text = "\n## Changes to look at twice\n\n".to_owned();
+    let mut text = "\n## Changes to review closely\n\n".to_owned();
     match facts.surface.deleted_tests.len() {
         0 => {}
         1 => text.push_str("**1 test file was removed.**\n\n"),
@@ -127,8 +127,8 @@ fn agent_and_hosts(state: &RunState) -> String {
         );
     }
     let hosts = [
-        ("that a person allowed", &state.allowed_hosts),
-        ("that were wanted and blocked", &state.blocked_hosts),
+        ("allowed by the user", &state.allowed_hosts),
+        ("blocked", &state.blocked_hosts),
     ];
     for (what, hosts) in hosts {
         if !hosts.is_empty() {
@@ -142,7 +142,7 @@ fn agent_and_hosts(state: &RunState) -> String {
     }
     if state.further_blocked > 0 {
         let count = state.further_blocked;
-        let _ = writeln!(text, "- and {count} further hosts that were blocked");
+        let _ = writeln!(text, "- and {count} more blocked hosts");
     }
     text.push_str(&provider_tools(state));
     text
@@ -203,7 +203,7 @@ fn evidence(facts: &PullRequestFacts<'_>) -> String {
     let mut text = findings(facts);
     let _ = write!(
         text,
-        "\n## Evidence\n\nEach in a fresh sandbox with a clean checkout of `{}`:\n\n| check | command | result | duration |\n|---|---|---|---|\n",
+        "\n## Evidence\n\nEach check ran in a fresh sandbox with a clean checkout of `{}`:\n\n| check | command | result | duration |\n|---|---|---|---|\n",
         facts.state.head
     );
     for check in facts.evidence {

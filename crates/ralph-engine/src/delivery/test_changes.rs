@@ -1,5 +1,5 @@
-//! Changes to existing tests: found in the diff between base and branch, and held back if the task
-//! asks for it.
+//! Changes to existing tests: found in the diff between base and branch, and refused or paused for
+//! approval if the task asks for it.
 
 use ralph_core::event::{Event, VerificationEvent};
 use ralph_core::id::Digest;

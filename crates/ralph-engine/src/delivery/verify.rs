@@ -24,7 +24,7 @@ pub(crate) struct CleanRoomReport {
     pub(crate) reasons: Vec<String>,
     /// Facts that qualify a green verdict, the most important ones first.
     pub(crate) findings: Vec<VerifyFinding>,
-    /// Boxes whose own checks are red.
+    /// Boxes that a red check covers.
     pub(crate) red_boxes: BTreeSet<String>,
     /// Commands whose output was truncated.
     pub(super) truncated: BTreeSet<String>,

@@ -1,5 +1,5 @@
-//! Applies the proposals of a report: signs, edits of the task's body, another profile. Each step
-//! can be repeated after a crash.
+//! Applies the proposals of a report: guardrails, edits of the task's body, another
+//! profile. Each step can be repeated after a crash.
 
 use std::fmt::Write as _;
 
@@ -26,9 +26,10 @@ pub(crate) fn apply_report(
         return Ok(None);
     };
     let iteration = recorder.state().doctor.last_seen_iteration;
-    let mut signs = 0;
-    for sign in &report.guardrails {
-        signs += usize::from(recorder.append_once("guardrails.md", &sign.render(iteration))?);
+    let mut guardrails = 0;
+    for guardrail in &report.guardrails {
+        guardrails +=
+            usize::from(recorder.append_once("guardrails.md", &guardrail.render(iteration))?);
     }
     let TaskEdits {
         edits,
@@ -45,16 +46,16 @@ pub(crate) fn apply_report(
             }
         },
     };
-    let done = describe_applied(signs, edits, profile.as_deref(), &refused);
-    let who = match by {
-        AppliedBy::Person => "a person",
+    let done = describe_applied(guardrails, edits, profile.as_deref(), &refused);
+    let actor = match by {
+        AppliedBy::Person => "the user",
         AppliedBy::Policy => "`doctor_apply: auto`",
     };
-    recorder.log_activity(&format!("report {number} is applied by {who}: {done}"))?;
+    recorder.log_activity(&format!("report {number} applied by {actor}: {done}"))?;
     recorder.append(DoctorEvent::DiagnosisApplied {
         number,
         by,
-        signs,
+        signs: guardrails,
         edits,
         contract,
         profile,
@@ -174,13 +175,13 @@ fn parse_runnable_task(text: &str) -> Result<TaskFile, String> {
 }
 
 fn describe_applied(
-    signs: usize,
+    guardrails: usize,
     edits: usize,
     profile: Option<&str>,
     refused: &[String],
 ) -> String {
     // Writing to a String cannot fail.
-    let mut done = format!("{signs} signs, {edits} edits of the task");
+    let mut done = format!("{guardrails} guardrails, {edits} edits of the task");
     if let Some(profile) = profile {
         let _ = write!(done, ", profile `{profile}`");
     }

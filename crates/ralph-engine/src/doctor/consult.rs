@@ -11,7 +11,7 @@ use ralph_core::id::Digest;
 use ralph_core::ports::{FinishReason, Model, ModelError, ModelReply, ModelRequest, TokenUsage};
 use ralph_core::price::{self, Price};
 
-use super::chart::build_chart;
+use super::prompt_input::build_prompt_input;
 use crate::contract::PinnedTask;
 use crate::controls::Controls;
 use crate::durable;
@@ -62,13 +62,16 @@ pub(crate) async fn consult_doctor(
     charge_abandoned(recorder, &doctor.price)?;
     let number = recorder.state().doctor.current();
     recorder.log_activity(&format!(
-        "the doctor is asked ({}): `{}`",
+        "asking the doctor ({}): `{}`",
         trigger.description(),
         doctor.model.name()
     ))?;
-    let first = redact_request(recorder, doctor::build(&build_chart(recorder, pinned)?));
+    let first = redact_request(
+        recorder,
+        doctor::build(&build_prompt_input(recorder, pinned)?),
+    );
     let mut request = first.clone();
-    for reading in 1..=MAX_REPLIES {
+    for reply_number in 1..=MAX_REPLIES {
         let question = DoctorQuestion {
             number,
             trigger,
@@ -90,8 +93,8 @@ pub(crate) async fn consult_doctor(
             }
             Err(errors) => errors,
         };
-        let why = format!("its reply cannot be read: {errors}");
-        record_doctor_failure(recorder, number, &why, reading == MAX_REPLIES)?;
+        let why = format!("its reply is invalid: {errors}");
+        record_doctor_failure(recorder, number, &why, reply_number == MAX_REPLIES)?;
         request = doctor::build_repair(&first, &reply.text, &errors);
     }
     Ok(None)
@@ -129,7 +132,7 @@ fn choose_doctor_model(
                 });
             }
             Err(why) => recorder.log_error(&format!(
-                "the doctor's profile `{profile}` cannot be used, the run's own is asked: {why}"
+                "the doctor's profile `{profile}` cannot be used, asking the run's own: {why}"
             ))?,
         }
     }
@@ -169,7 +172,7 @@ fn record_abandoned_call(
     Ok(())
 }
 
-/// Asks until there is a reply; none if the doctor is given up.
+/// Asks until there is a reply; none if a budget is used up or no further attempt helps.
 async fn ask_doctor(
     recorder: &mut Recorder,
     controls: &mut Controls,
@@ -177,7 +180,7 @@ async fn ask_doctor(
     doctor: &DoctorModel,
     question: &DoctorQuestion<'_>,
 ) -> Result<Option<ModelReply>, RunError> {
-    for tries in 1..=MAX_CALL_ATTEMPTS {
+    for attempt in 1..=MAX_CALL_ATTEMPTS {
         if let Some(budget) = recorder.exhausted_budget() {
             let why = format!("the budget `{}` is used up", budget.key());
             record_doctor_failure(recorder, question.number, &why, true)?;
@@ -186,7 +189,7 @@ async fn ask_doctor(
         let reserved = match reserve_doctor_call(recorder, doctor, question.request) {
             Ok(reserved) => reserved,
             Err(budget) => {
-                let why = format!("the budget `{}` does not pay for it", budget.key());
+                let why = format!("the budget `{}` is too small for the call", budget.key());
                 record_doctor_failure(recorder, question.number, &why, true)?;
                 return Ok(None);
             }
@@ -197,8 +200,8 @@ async fn ask_doctor(
         let clock = recorder.clock.clone();
         let asking =
             running_time::timeout(&*clock, recorder.time_left().min(REPLY_TIMEOUT), asking);
-        let heard = attend(&mut recorder.journal, controls, asking).await?;
-        let error = match heard {
+        let result = attend(&mut recorder.journal, controls, asking).await?;
+        let error = match result {
             Ok(Ok(reply)) => {
                 let waited = recorder.clock.monotonic().saturating_sub(started);
                 record_doctor_reply(recorder, services, doctor, question.number, &reply, waited)?;
@@ -207,20 +210,15 @@ async fn ask_doctor(
             Ok(Err(error)) => error,
             Err(_) => {
                 charge_abandoned(recorder, &doctor.price)?;
-                record_doctor_failure(
-                    recorder,
-                    question.number,
-                    "it did not answer in time",
-                    true,
-                )?;
+                record_doctor_failure(recorder, question.number, "it did not reply in time", true)?;
                 return Ok(None);
             }
         };
         if let ModelError::CutOff { usage, .. } = &error {
             record_abandoned_call(recorder, *usage, &doctor.price)?;
         }
-        let wait = services.outage.delay(tries, random_jitter());
-        let retry = retry_delay(&error, wait).filter(|_| tries < MAX_CALL_ATTEMPTS);
+        let wait = services.outage.delay(attempt, random_jitter());
+        let retry = retry_delay(&error, wait).filter(|_| attempt < MAX_CALL_ATTEMPTS);
         record_doctor_failure(
             recorder,
             question.number,
@@ -322,7 +320,7 @@ fn record_doctor_failure(
     why: &str,
     given_up: bool,
 ) -> Result<(), RunError> {
-    recorder.log_error(&format!("the doctor could not help: {why}"))?;
+    recorder.log_error(&format!("the doctor failed: {why}"))?;
     recorder.append(DoctorEvent::DoctorFailed {
         number,
         attempt: recorder.state().doctor.attempt,
@@ -332,7 +330,7 @@ fn record_doctor_failure(
     Ok(())
 }
 
-/// Writes a report. The file comes first: the user can read every report in the journal.
+/// Writes a report. The file is written first, so that it contains every report in the journal.
 fn write_report(
     recorder: &mut Recorder,
     about: DoctorReportHeader<'_>,
@@ -357,7 +355,7 @@ fn write_report(
 fn parse_report(reply: &ModelReply) -> Result<doctor::DoctorReport, String> {
     match reply.finish {
         FinishReason::Length => {
-            Err("the reply was cut off at the output limit; answer with less".into())
+            Err("the reply was cut off at the output limit; send a shorter one".into())
         }
         FinishReason::Refused => Err(format!(
             "the model or its provider's filter refused to answer{}; answer with the report only",
@@ -377,7 +375,7 @@ fn retry_delay(error: &ModelError, wait: Duration) -> Option<Duration> {
                 .min(MAX_RETRY_DELAY),
         ),
         ModelError::CutOff { .. } => Some(wait.min(MAX_RETRY_DELAY)),
-        // The run does not wait for the doctor.
+        // Another attempt would fail in the same way, or only after a long wait.
         ModelError::Unauthorized { .. }
         | ModelError::Broken { .. }
         | ModelError::QuotaUsedUp { .. } => None,

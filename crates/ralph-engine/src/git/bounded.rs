@@ -78,11 +78,11 @@ async fn run_limited(
     limit: u64,
 ) -> Result<Output, GitError> {
     let running = RunningGit::start(command, input)?;
-    let mut attending = std::pin::pin!(running.communicate(input, limit));
-    let mut ended = tokio::time::timeout(MAX_TIME, &mut attending).await;
+    let mut communication = std::pin::pin!(running.communicate(input, limit));
+    let mut ended = tokio::time::timeout(MAX_TIME, &mut communication).await;
     if ended.is_err() {
         // The timer also expires while this process is suspended, and git may have ended meanwhile.
-        ended = tokio::time::timeout(GRACE_AFTER_TIMEOUT, attending).await;
+        ended = tokio::time::timeout(GRACE_AFTER_TIMEOUT, communication).await;
     }
     let ended = ended.map_err(|_| GitError::TimedOut {
         command: name.to_owned(),
@@ -132,7 +132,7 @@ impl RunningGit {
 
     async fn communicate(mut self, input: &[u8], limit: u64) -> io::Result<Output> {
         let stdin = self.child.stdin.take();
-        let feeding = async move {
+        let writing_stdin = async move {
             if let Some(mut stdin) = stdin {
                 // If git stops reading, its own error message says why.
                 if let Err(error) = stdin.write_all(input).await {
@@ -141,7 +141,7 @@ impl RunningGit {
             }
         };
         let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
-        let printing = async {
+        let reading_stdout = async {
             let stdout = read_limited(stdout, limit + 1, ExcessOutput::LeaveUnread).await?;
             if stdout.len() as u64 > limit {
                 // It would block on its full output pipe.
@@ -149,8 +149,8 @@ impl RunningGit {
             }
             Ok::<_, io::Error>(stdout)
         };
-        let complaining = read_limited(stderr, MAX_STDERR, ExcessOutput::Discard);
-        let (stdout, stderr, ()) = tokio::join!(printing, complaining, feeding);
+        let reading_stderr = read_limited(stderr, MAX_STDERR, ExcessOutput::Discard);
+        let (stdout, stderr, ()) = tokio::join!(reading_stdout, reading_stderr, writing_stdin);
         let (stdout, stderr) = (stdout?, stderr?);
         let status = self.wait().await?;
         Ok(Output {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn output_without_end_is_cut() {
+    async fn excessive_output_is_cut_off() {
         let error = shell("yes", b"").await.unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -250,7 +250,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn memory_without_end_is_refused() {
+    async fn excessive_memory_use_fails() {
         // Reads a line of 3 GiB into memory.
         let hungry = "sleep 0.1; head -c 3G /dev/zero | tail -n 1 | wc -c";
         let output = shell(hungry, b"").await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::error_line::most_relevant_line;
 
-/// A git process, from its start to the line about its end.
+/// A git process whose end is logged.
 pub(super) struct GitCall {
     /// `host` or `sandbox`.
     location: &'static str,

@@ -33,27 +33,27 @@ const SCRIPT: &str = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.files\"; \
         \"$from\" \"$tree\" -- \"$@\"";
 
 /// The timeout for recording the files. Without a result the size of the diff is used.
-const NOTE_TIMEOUT: Duration = Duration::from_secs(30);
+const RECORD_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl SandboxGit<'_> {
     /// Records the current files, and compares them with an earlier record or, if that is gone,
     /// with a commit.
     pub async fn change_since(
         &self,
-        note: &str,
+        earlier: &str,
         commit: &str,
         tree: &WorkTree,
     ) -> Result<IterationChange, RunError> {
-        let note = if note.is_empty() { commit } else { note };
-        let argv = ["sh", "-c", SCRIPT, "sh", note, commit].map(String::from);
-        let exec = Exec::argv(argv.into_iter().chain(pathspecs(tree)), NOTE_TIMEOUT);
-        let answer = self.exec_checked("diff-tree", exec).await?;
-        Ok(parse_change(&String::from_utf8_lossy(&answer)))
+        let earlier = if earlier.is_empty() { commit } else { earlier };
+        let argv = ["sh", "-c", SCRIPT, "sh", earlier, commit].map(String::from);
+        let exec = Exec::argv(argv.into_iter().chain(pathspecs(tree)), RECORD_TIMEOUT);
+        let output = self.exec_checked("diff-tree", exec).await?;
+        Ok(parse_change(&String::from_utf8_lossy(&output)))
     }
 }
 
-fn parse_change(answer: &str) -> IterationChange {
-    let mut parts = answer.split('\0');
+fn parse_change(output: &str) -> IterationChange {
+    let mut parts = output.split('\0');
     let mut change = IterationChange {
         tree: parts.next().unwrap_or_default().to_owned(),
         ..IterationChange::default()
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn diff_tree_output_is_parsed() {
         let (a, b, none) = ("a".repeat(40), "b".repeat(40), "0".repeat(40));
-        let answer = format!(
+        let output = format!(
             "{b}\0:100644 100644 {a} {b} M\0src/a b.rs\0:100644 000000 {a} {none} D\0gone\0\
              :000000 100644 {none} {a} A\0x.png\03\t2\tsrc/a b.rs\00\t4\tgone\0-\t-\tx.png\0"
         );
@@ -106,7 +106,7 @@ mod tests {
             after: after.map(|after| after[..16].to_owned()),
         };
         assert_eq!(
-            parse_change(&answer),
+            parse_change(&output),
             IterationChange {
                 tree: b.clone(),
                 lines: 9,

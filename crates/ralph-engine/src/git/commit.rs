@@ -1,5 +1,5 @@
-//! Commits in the sandbox with plumbing commands: no hooks run, and files outside of the commit are
-//! not read.
+//! Commits in the sandbox with plumbing commands: no hooks run, and files that are not part of the
+//! commit are not read.
 
 use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
@@ -35,9 +35,9 @@ pub struct CommitExclusions {
 /// Whether the run's own files, `.ralph/` and `ralph_task.md`, are part of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnFiles {
-    /// They are not.
+    /// Commits leave them out.
     Excluded,
-    /// They are.
+    /// Commits contain them.
     Committed,
 }
 
@@ -118,7 +118,7 @@ impl SandboxGit<'_> {
         let named = paths.iter().map(WorkspacePath::as_str);
         if let Some(path) = named.clone().find(|path| large.iter().any(|l| l == path)) {
             return Ok(Err(format!(
-                "`{path}` is larger than the {} MiB that a commit may have; ignore or delete it",
+                "`{path}` is larger than {} MiB, the limit of a commit; ignore or delete it",
                 MAX_COMMIT_BYTES >> 20
             )));
         }
@@ -139,11 +139,11 @@ impl SandboxGit<'_> {
             ];
             exec = Exec::argv(args, STATUS_TIMEOUT);
         }
-        let answer = self.exec(exec).await?;
-        Ok(if answer.ended.is_success() {
+        let output = self.exec(exec).await?;
+        Ok(if output.ended.is_success() {
             Ok(())
         } else {
-            let why = failure_reason(&answer.stderr, answer.ended);
+            let why = failure_reason(&output.stderr, output.ended);
             Err(why.replace(":(literal)", ""))
         })
     }
@@ -152,7 +152,7 @@ impl SandboxGit<'_> {
         if blobs.len() > MAX_COMMIT_FILES {
             let dirs = top_directories(blobs);
             return Ok(Some(format!(
-                "the commit has {} files, at most {MAX_COMMIT_FILES} are allowed; most are in {dirs}; ignore what is generated",
+                "the commit has {} files, at most {MAX_COMMIT_FILES} are allowed; most are in {dirs}; ignore generated files",
                 blobs.len()
             )));
         }
@@ -216,12 +216,12 @@ fn top_directories(blobs: &[StagedBlob]) -> String {
 }
 
 /// Parses the object id in the output of a command.
-fn parse_object_id(command: &str, answer: &[u8]) -> Result<CommitId, RunError> {
-    let answer = String::from_utf8_lossy(answer).trim().to_owned();
-    CommitId::parse(&answer).ok_or_else(|| {
+fn parse_object_id(command: &str, output: &[u8]) -> Result<CommitId, RunError> {
+    let output = String::from_utf8_lossy(output).trim().to_owned();
+    CommitId::parse(&output).ok_or_else(|| {
         GitError::Unexpected {
             command: command.to_owned(),
-            answer,
+            output,
         }
         .into()
     })

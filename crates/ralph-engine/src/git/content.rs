@@ -11,7 +11,7 @@ use super::{GitError, HostRepo};
 const MAX_LIST: u64 = 64 << 20;
 
 impl HostRepo {
-    /// Returns the paths of a commit's files; none if the list is too long.
+    /// Returns the paths of a commit's files; empty if the list is too long.
     pub(crate) async fn list_files(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
         let args = ["ls-tree", "-r", "--name-only", "-z", commit.as_str()];
         let bytes = self.read_output(&args, MAX_LIST).await?.unwrap_or_default();
@@ -38,7 +38,8 @@ impl HostRepo {
         }
     }
 
-    /// Returns the lines that were added to and removed from each file between two commits.
+    /// Returns the numbers of lines that were added to and removed from each file between two
+    /// commits; empty if the list is too long.
     pub(crate) async fn line_changes(
         &self,
         from: &CommitId,

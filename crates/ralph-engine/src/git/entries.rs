@@ -26,17 +26,17 @@ impl HostRepo {
         let entries = self.changed_entries(from, to).await?;
         let mut found = suspicious_entries(&entries);
         let candidates = bare_repository_candidates(&entries);
-        let (inspected, rest) = (candidates.iter().take(MAX_LOOKUPS), candidates.len());
+        let (inspected, count) = (candidates.iter().take(MAX_LOOKUPS), candidates.len());
         for directory in inspected {
             if is_bare_repository(&self.names_in_directory(to, directory).await?) {
                 found.push(bare_repository_finding(directory));
             }
         }
-        if rest > MAX_LOOKUPS {
+        if count > MAX_LOOKUPS {
             found.push(SurfaceFinding {
                 path: "./".to_owned(),
                 why: format!(
-                    "{rest} directories could be bare repositories; not all were inspected"
+                    "{count} directories could be bare repositories; not all were inspected"
                 ),
             });
         }

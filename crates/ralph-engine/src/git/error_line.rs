@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marked_line_says_more_than_advice() {
+    fn an_error_line_is_preferred_to_advice() {
         let locked = "fatal: Unable to create '.git/index.lock': File exists.\n\nremove the file manually to continue.\n";
         assert_eq!(
             most_relevant_line(locked),

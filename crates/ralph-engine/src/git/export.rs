@@ -34,10 +34,10 @@ impl HostRepo {
         ];
         let cloned = bounded::output(clone.args(args), "clone", b"").await?;
         successful_stdout("clone", &cloned)?;
-        let mut forget = self.git().command(directory);
+        let mut remove_remote = self.git().command(directory);
         let args = ["remote", "remove", "origin"];
-        let forgotten = bounded::output(forget.args(args), "remote", b"").await?;
-        successful_stdout("remote", &forgotten).map(drop)
+        let removed = bounded::output(remove_remote.args(args), "remote", b"").await?;
+        successful_stdout("remote", &removed).map(drop)
     }
 
     /// Returns the changes between two commits as a patch for `git apply`.

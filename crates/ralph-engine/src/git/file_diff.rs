@@ -8,8 +8,8 @@ use super::{GitError, HostRepo};
 /// The most bytes of paths in one git command; systems limit an argument list to 128 KiB or more.
 const MAX_PATH_BYTES: usize = 64 << 10;
 
-/// The start of a diff without context. Attributes of the tree could declare source code to be
-/// binary, and configuration could rename a file away.
+/// The arguments of a diff without context. Attributes of the tree could declare source code to be
+/// binary, and configuration could enable the detection of renames.
 pub(super) const BARE_DIFF: [&str; 10] = [
     "-c",
     "core.quotePath=false",
@@ -34,9 +34,9 @@ impl HostRepo {
         limit: u64,
     ) -> Result<Option<Vec<u8>>, GitError> {
         let mut diff = Vec::new();
-        for some in chunk_paths(paths) {
+        for chunk in chunk_paths(paths) {
             let commits = [from.as_str(), to.as_str(), "--"];
-            let selected: Vec<String> = some.iter().map(|path| literal_pathspec(path)).collect();
+            let selected: Vec<String> = chunk.iter().map(|path| literal_pathspec(path)).collect();
             let args: Vec<&str> = BARE_DIFF
                 .into_iter()
                 .chain(commits)

@@ -58,10 +58,10 @@ impl HostRepo {
         to: &CommitId,
         limit: u64,
     ) -> Result<Option<History>, GitError> {
-        let (range, mark) = (format!("{from}..{to}"), HistoryDelimiters::for_commit(to));
+        let (range, delimiters) = (format!("{from}..{to}"), HistoryDelimiters::for_commit(to));
         let format = format!(
             "--format={}%n%H%n%P%n%s%n%an%n%ae%n%cn%n%ce%n%B%n{}",
-            mark.commit, mark.patch
+            delimiters.commit, delimiters.patch
         );
         let args = [
             "log",
@@ -84,7 +84,7 @@ impl HostRepo {
         let objects = self.read_output(&args, limit).await?;
         Ok(objects.map(|objects| History {
             objects,
-            ..parse_history(&text, &mark)
+            ..parse_history(&text, &delimiters)
         }))
     }
 
@@ -134,28 +134,28 @@ enum CommitSection {
     Patch,
 }
 
-fn parse_history(text: &[u8], mark: &HistoryDelimiters) -> History {
+fn parse_history(text: &[u8], delimiters: &HistoryDelimiters) -> History {
     let mut history = History::default();
     let mut part = CommitSection::Patch;
     let mut is_first = true;
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         let bare = line.strip_suffix(b"\n").unwrap_or(line);
-        if bare == mark.commit.as_bytes() {
+        if bare == delimiters.commit.as_bytes() {
             part = CommitSection::Id;
             continue;
         }
-        if bare == mark.patch.as_bytes() {
+        if bare == delimiters.patch.as_bytes() {
             part = CommitSection::Patch;
             continue;
         }
-        let words = || String::from_utf8_lossy(bare);
+        let decoded = || String::from_utf8_lossy(bare);
         part = match part {
             CommitSection::Id => {
-                is_first = history.push_commit(CommitId::parse(&words()));
+                is_first = history.push_commit(CommitId::parse(&decoded()));
                 CommitSection::Parents
             }
             CommitSection::Parents => {
-                let parents = words().split(' ').filter_map(CommitId::parse).collect();
+                let parents = decoded().split(' ').filter_map(CommitId::parse).collect();
                 if let Some(commit) = history.commits.last_mut() {
                     commit.parents = parents;
                 }
@@ -163,14 +163,14 @@ fn parse_history(text: &[u8], mark: &HistoryDelimiters) -> History {
             }
             CommitSection::Subject => {
                 if let Some(commit) = history.commits.last_mut() {
-                    commit.subject = words().into_owned();
+                    commit.subject = decoded().into_owned();
                 }
                 CommitSection::Metadata
             }
             CommitSection::Metadata => {
                 history.metadata.extend_from_slice(line);
                 if let Some(commit) = history.commits.last_mut().filter(|_| is_first) {
-                    commit.trailers.extend(runner_trailer(&words()));
+                    commit.trailers.extend(runner_trailer(&decoded()));
                 }
                 CommitSection::Metadata
             }

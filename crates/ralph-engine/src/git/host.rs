@@ -17,7 +17,7 @@ const MAX_PACKS: usize = 16;
 fn parse_commit_id(command: &str, text: &str) -> Result<CommitId, GitError> {
     CommitId::parse(text.trim()).ok_or_else(|| GitError::Unexpected {
         command: command.to_owned(),
-        answer: text.trim().to_owned(),
+        output: text.trim().to_owned(),
     })
 }
 
@@ -52,8 +52,8 @@ impl HostRepo {
         // Set explicitly, because git would search the parent directories if this repository is
         // damaged.
         command.env("GIT_DIR", &self.path);
-        if let Some(apart) = &self.object_dir {
-            command.env("GIT_OBJECT_DIRECTORY", apart).env(
+        if let Some(objects) = &self.object_dir {
+            command.env("GIT_OBJECT_DIRECTORY", objects).env(
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES",
                 self.path.join("objects"),
             );
@@ -140,15 +140,15 @@ impl HostRepo {
         });
         if packs >= MAX_PACKS {
             // Without the repack git is only slower; the next import reports other problems.
-            let joined = self
+            let repacked = self
                 .run(&["repack", "-d", "--quiet", "--geometric=2"])
                 .await;
-            if joined.is_err() {
+            if repacked.is_err() {
                 // Git before 2.32 can only repack all of them.
-                let joined = self
+                let repacked = self
                     .run(&["repack", "-a", "-d", "--keep-unreachable", "--quiet"])
                     .await;
-                durable::warn_if_failed("join the packs of the repository", joined);
+                durable::warn_if_failed("repack the repository", repacked);
             }
         }
     }
@@ -191,8 +191,8 @@ impl HostRepo {
             .await?;
         let mut parts = text.split('\0');
         let mut files = Vec::new();
-        while let (Some(letter), Some(path)) = (parts.next(), parts.next()) {
-            let change = match letter {
+        while let (Some(status), Some(path)) = (parts.next(), parts.next()) {
+            let change = match status {
                 "A" => PathChange::Added,
                 "D" => PathChange::Deleted,
                 _ => PathChange::Modified,
@@ -220,7 +220,7 @@ impl HostRepo {
             .transpose()
     }
 
-    /// Pushes a commit to a branch of a remote, without force.
+    /// Pushes a commit to a ref of a remote, without force.
     pub async fn push(
         &self,
         remote: &str,
@@ -233,10 +233,10 @@ impl HostRepo {
             .await
         {
             Err(GitError::Failed { message, .. }) => {
-                let there = self.remote_ref(remote, reference).await?;
-                match there {
-                    Some(there) if there == *commit => Ok(()),
-                    Some(_) if !self.is_known(there.as_ref()).await => Err(GitError::Moved {
+                let remote_head = self.remote_ref(remote, reference).await?;
+                match remote_head {
+                    Some(head) if head == *commit => Ok(()),
+                    Some(_) if !self.is_known(remote_head.as_ref()).await => Err(GitError::Moved {
                         branch: reference.trim_start_matches("refs/heads/").to_owned(),
                     }),
                     _ => Err(GitError::Failed {

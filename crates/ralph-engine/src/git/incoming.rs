@@ -54,21 +54,21 @@ impl HostRepo {
     ) -> Result<IncomingCommits, GitError> {
         let (head, pack) = split_bundle(bundle, branch).ok_or_else(|| GitError::InSandbox {
             command: "bundle".into(),
-            message: format!("its answer is no bundle of `{branch}`"),
+            message: format!("its output is not a bundle of `{branch}`"),
         })?;
-        let apart = QuarantineDir::create(objects)?;
+        let quarantine = QuarantineDir::create(objects)?;
         // The command that `git fetch` starts, without its reachability checks: the repository
         // never contains incomplete commits, so it is enough to check the references of the new
         // objects.
         let size = format!("--max-input-size={}", pack.len());
         let args = ["index-pack", "--stdin", "--fix-thin", "--strict", &size];
-        let view = self.with_object_dir(apart.0.clone());
+        let view = self.with_object_dir(quarantine.0.clone());
         view.run_with_input(&args, pack).await?;
-        view.refuse_large_objects(&apart.0, &head).await?;
+        view.refuse_large_objects(&quarantine.0, &head).await?;
         Ok(IncomingCommits {
             repo: self.clone(),
             branch: branch.to_owned(),
-            quarantine: apart,
+            quarantine,
             head,
         })
     }
@@ -148,8 +148,8 @@ fn split_bundle<'a>(bundle: &'a [u8], branch: &str) -> Option<(CommitId, &'a [u8
     let heading = String::from_utf8_lossy(&bundle[..end]);
     let head = heading.lines().skip(1).find_map(|line| {
         let (id, name) = line.split_once(' ')?;
-        let ours = name.strip_prefix("refs/heads/") == Some(branch);
-        CommitId::parse(id).filter(|_| ours)
+        let is_branch = name.strip_prefix("refs/heads/") == Some(branch);
+        CommitId::parse(id).filter(|_| is_branch)
     })?;
     Some((head, &bundle[end + 2..]))
 }

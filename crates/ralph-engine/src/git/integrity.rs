@@ -98,9 +98,9 @@ impl HostRepo {
             return Ok(());
         }
         let git = || self.git().command(target);
-        let mut look = git();
-        look.args(["rev-parse", "--verify", "--quiet", reference]);
-        let found = bounded::output(&mut look, "rev-parse", b"").await?;
+        let mut rev_parse = git();
+        rev_parse.args(["rev-parse", "--verify", "--quiet", reference]);
+        let found = bounded::output(&mut rev_parse, "rev-parse", b"").await?;
         let found = CommitId::parse(String::from_utf8_lossy(&found.stdout).trim());
         let Some(found) = found else {
             return Ok(());
@@ -147,9 +147,9 @@ async fn has_all_objects(command: &mut Command) -> Result<bool, GitError> {
     if output.status.code().is_none() {
         return Err(GitError::Failed {
             command: "rev-list".into(),
-            message: format!("it did not end by itself: {}", output.status),
+            message: format!("it was killed: {}", output.status),
         });
     }
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    Ok(output.status.success() && !complaints.lines().any(|line| line.starts_with("error:")))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Ok(output.status.success() && !stderr.lines().any(|line| line.starts_with("error:")))
 }

@@ -28,13 +28,13 @@ pub(crate) async fn remove_stale_locks(repo: &Path) -> Result<(), StoreError> {
 
 fn find_locks(repo: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let mut waiting = vec![repo.to_owned()];
-    while let Some(dir) = waiting.pop() {
+    let mut directories = vec![repo.to_owned()];
+    while let Some(dir) = directories.pop() {
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
-                    tracing::warn!("cannot look for locks in `{}`: {error}", dir.display());
+                    tracing::warn!("cannot search `{}` for locks: {error}", dir.display());
                 }
                 continue;
             }
@@ -44,7 +44,7 @@ fn find_locks(repo: &Path) -> Vec<PathBuf> {
             if path.extension().is_some_and(|name| name == "lock") {
                 found.push(path);
             } else if path.is_dir() && !path.ends_with("objects") {
-                waiting.push(path);
+                directories.push(path);
             }
         }
     }

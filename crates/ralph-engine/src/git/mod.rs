@@ -61,11 +61,11 @@ pub enum GitError {
     #[error("git {command} failed: {message}")]
     Failed {
         command: String,
-        /// The error message of git.
+        /// The error message of git, or its exit status.
         message: String,
     },
     /// A git command on the host exceeded its timeout and was killed.
-    #[error("git {command} was ended after {} minutes", .after.as_secs() / 60)]
+    #[error("git {command} timed out after {} minutes", .after.as_secs() / 60)]
     TimedOut {
         command: String,
         /// The timeout.
@@ -92,7 +92,7 @@ pub enum GitError {
         message: String,
     },
     /// The branch at the source host has commits of another origin.
-    #[error("branch `{branch}` was moved by somebody else")]
+    #[error("branch `{branch}` has commits that ralph did not push")]
     Moved { branch: String },
     /// A commit of the run is lost.
     #[error(
@@ -104,8 +104,8 @@ pub enum GitError {
         remote: String,
     },
     /// The output of git cannot be parsed.
-    #[error("git {command} answered something unexpected: {answer}")]
-    Unexpected { command: String, answer: String },
+    #[error("git {command} printed unexpected output: {output}")]
+    Unexpected { command: String, output: String },
 }
 
 impl GitError {
@@ -118,12 +118,12 @@ impl GitError {
             Self::Lost { .. } => {
                 "restore one of the three from a backup, then `ralph resume`, or start over with `ralph run --new`"
             }
-            Self::Moved { .. } => "look at the branch's new commits; ralph never overwrites them",
+            Self::Moved { .. } => "review the branch's new commits; ralph never overwrites them",
             Self::Failed { .. }
             | Self::TimedOut { .. }
             | Self::TooLarge { .. }
             | Self::InSandbox { .. }
-            | Self::Unexpected { .. } => "look at git's message, then `ralph resume`",
+            | Self::Unexpected { .. } => "fix the problem that git reports, then `ralph resume`",
         }
     }
 }

@@ -33,7 +33,7 @@ pub enum ProjectConfigError {
         bytes: u64,
     },
     /// A file's name is not text.
-    #[error("`.agent-loop/{path}` is no UTF-8 name")]
+    #[error("the name `.agent-loop/{path}` is not valid UTF-8")]
     Name {
         /// The name, with invalid bytes replaced.
         path: String,
@@ -45,7 +45,7 @@ impl ProjectConfigError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Git(error) => error.hint(),
-            Self::TooMany | Self::TooLarge { .. } => "keep only what the image needs in it",
+            Self::TooMany | Self::TooLarge { .. } => "keep only the files that the image needs",
             Self::Name { .. } => "give the file another name",
         }
     }
@@ -130,7 +130,7 @@ impl HostGit {
             .collect::<Option<_>>()
             .ok_or_else(|| GitError::Unexpected {
                 command: "cat-file".to_owned(),
-                answer: "a file is not what the tree says".to_owned(),
+                output: "a file does not match its tree entry".to_owned(),
             })
     }
 }
@@ -142,19 +142,19 @@ fn parse_tree_entry(
 ) -> Result<Option<ConfigTreeEntry>, ProjectConfigError> {
     let unexpected = || GitError::Unexpected {
         command: "ls-tree".to_owned(),
-        answer: String::from_utf8_lossy(line).into_owned(),
+        output: String::from_utf8_lossy(line).into_owned(),
     };
     let tab = line.iter().position(|byte| *byte == b'\t');
-    let (facts, path) = line.split_at(tab.ok_or_else(unexpected)?);
+    let (fields, path) = line.split_at(tab.ok_or_else(unexpected)?);
     let path = path[1..]
         .strip_prefix(directory.as_bytes())
         .ok_or_else(unexpected)?;
     let path = std::str::from_utf8(path).map_err(|_| ProjectConfigError::Name {
         path: String::from_utf8_lossy(path).into_owned(),
     })?;
-    let facts = String::from_utf8_lossy(facts);
-    let mut facts = facts.split_ascii_whitespace();
-    let (mode, _, object, size) = (facts.next(), facts.next(), facts.next(), facts.next());
+    let fields = String::from_utf8_lossy(fields);
+    let mut fields = fields.split_ascii_whitespace();
+    let (mode, _, object, size) = (fields.next(), fields.next(), fields.next(), fields.next());
     let kind = match mode {
         Some("100755") => ProjectConfigFileKind::Executable,
         Some("120000") => ProjectConfigFileKind::Link,

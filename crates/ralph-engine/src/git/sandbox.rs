@@ -38,9 +38,9 @@ const CONFIG: [(&str, &str); 5] = [
     // A diff would read every file with a changed time, excluded or not; `status` has already done
     // so.
     ("diff.autoRefreshIndex", "false"),
-    // A power cut must not leave an empty index or object: git would take the repository for
-    // damaged, and commits that were not imported yet would be lost with it. Versions before 2.36
-    // ignore the key.
+    // A power cut must not leave an empty index or object: the repository would be damaged, and
+    // commits that were not imported yet would be lost with it. Versions before 2.36 ignore the
+    // key.
     ("core.fsync", "all"),
 ];
 
@@ -90,12 +90,12 @@ struct GitOutputCollector {
 
 impl OutputSink for GitOutputCollector {
     fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
-        let (kept, limit) = match stream {
+        let (buffer, limit) = match stream {
             OutputStream::Stdout => (&mut self.stdout, MAX_GIT_OUTPUT),
             OutputStream::Stderr => (&mut self.stderr, 64 << 10),
         };
-        let room = limit.saturating_sub(kept.len()).min(bytes.len());
-        kept.extend_from_slice(&bytes[..room]);
+        let room = limit.saturating_sub(buffer.len()).min(bytes.len());
+        buffer.extend_from_slice(&bytes[..room]);
     }
 }
 
@@ -154,12 +154,12 @@ impl<'a> SandboxGit<'a> {
 
     /// Returns why the sandbox's git cannot be used, if it cannot.
     pub async fn unusable_reason(&self) -> Result<Option<String>, RunError> {
-        let answer = self.exec_outside_repo(Exec::shell("git --version", TIMEOUT));
-        let answer = answer.await?;
-        if !answer.ended.is_success() {
-            return Ok(Some("has no git that can be started".to_owned()));
+        let output = self.exec_outside_repo(Exec::shell("git --version", TIMEOUT));
+        let output = output.await?;
+        if !output.ended.is_success() {
+            return Ok(Some("has no working git".to_owned()));
         }
-        let version = GitVersion::parse(&String::from_utf8_lossy(&answer.stdout));
+        let version = GitVersion::parse(&String::from_utf8_lossy(&output.stdout));
         Ok(version.filter(GitVersion::is_too_old).map(|version| {
             let requirement = GitVersion::requirement();
             format!("has git {version}, and {requirement}")
@@ -277,13 +277,13 @@ impl<'a> SandboxGit<'a> {
             .with_env("FLAGS", flags)
             .with_env("NEW", if tree.has_untracked() { "yes" } else { "" });
         exec.output_limit = MAX_GIT_OUTPUT as u64;
-        let answer = self.exec(exec).await?;
-        match answer.ended {
-            ExecStatus::OutputLimit | ExecStatus::TimedOut => Ok(answer.stdout),
+        let output = self.exec(exec).await?;
+        match output.ended {
+            ExecStatus::OutputLimit | ExecStatus::TimedOut => Ok(output.stdout),
             ExecStatus::Exited(_)
             | ExecStatus::Signalled(_)
             | ExecStatus::DiskLimit
-            | ExecStatus::OutOfMemory => Ok(answer.into_stdout("diff")?),
+            | ExecStatus::OutOfMemory => Ok(output.into_stdout("diff")?),
         }
     }
 
@@ -321,8 +321,8 @@ impl<'a> SandboxGit<'a> {
     pub async fn restore_if_empty(&self) -> Result<bool, RunError> {
         let script = "all=$(git ls-files | wc -l); gone=$(git ls-files --deleted | wc -l); \
             if [ \"$all\" -gt 0 ] && [ \"$all\" = \"$gone\" ]; then git checkout-index --all --quiet; echo restored; fi";
-        let answer = self.exec_checked("checkout-index", Exec::shell(script, TIMEOUT));
-        Ok(!answer.await?.is_empty())
+        let output = self.exec_checked("checkout-index", Exec::shell(script, TIMEOUT));
+        Ok(!output.await?.is_empty())
     }
 
     /// Returns whether a revision is a descendant of a commit.

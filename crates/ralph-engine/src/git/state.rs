@@ -103,8 +103,8 @@ impl SandboxGit<'_> {
     async fn stamp_time(&self) -> Result<jiff::Timestamp, RunError> {
         let entries = self.sandbox.list(&SandboxPath::scratch()).await?;
         let stamp = entries.into_iter().find(|entry| entry.name == STAMP);
-        let gone = || SandboxError::NotFound(STAMP.to_owned());
-        Ok(stamp.ok_or_else(gone)?.modified)
+        let missing = || SandboxError::NotFound(STAMP.to_owned());
+        Ok(stamp.ok_or_else(missing)?.modified)
     }
 
     /// Returns the files of an index that were written after the stamp, even if their content is
@@ -147,7 +147,7 @@ impl SandboxGit<'_> {
 
     /// Records files, index and HEAD of the workspace; none if the repository cannot be read.
     pub(crate) async fn snapshot(&self) -> Result<Option<WorkSnapshot>, RunError> {
-        let taken = async {
+        let snapshot = async {
             Ok(WorkSnapshot {
                 refs: self.refs().await?,
                 index: self.index().await?,
@@ -155,7 +155,7 @@ impl SandboxGit<'_> {
                 files: self.work_tree_id().await?,
             })
         };
-        match taken.await {
+        match snapshot.await {
             Ok(snapshot) => Ok(Some(snapshot)),
             // A damaged repository is repaired when the iteration is settled.
             Err(RunError::Git(GitError::InSandbox { .. })) => Ok(None),
@@ -223,7 +223,7 @@ impl SandboxGit<'_> {
         Ok(split_nul_paths(&text))
     }
 
-    /// Returns the index; none for an empty commit, and none if it is too large to store.
+    /// Returns the index; none if it does not exist or is too large to store.
     pub(crate) async fn index(&self) -> Result<Option<Vec<u8>>, RunError> {
         match self.sandbox.read(&index_path()?, MAX_INDEX).await {
             Ok(index) => Ok(Some(index)),

@@ -41,7 +41,7 @@ const CHANGED_PATHS_SCRIPT: &str =
 pub struct Survey {
     /// Files and directories that git must not read.
     pub large: Vec<String>,
-    /// The repairs.
+    /// The repairs, one of each kind.
     pub findings: Vec<TamperFinding>,
 }
 
@@ -50,17 +50,17 @@ impl SandboxGit<'_> {
     pub(super) async fn survey(&self) -> Result<Survey, RunError> {
         let mut exec = Exec::shell(SCRIPT, STATUS_TIMEOUT);
         exec.output_limit = MAX_SURVEY_OUTPUT;
-        let answer = self
+        let output = self
             .exec(exec.with_env("LIMIT", MAX_COMMIT_BYTES.to_string()))
             .await?;
         let mut survey = Survey::default();
         let mut candidates = Vec::new();
-        for part in answer.stdout.split(|byte| *byte == 0) {
+        for part in output.stdout.split(|byte| *byte == 0) {
             match part {
                 [b'!', b'p', path @ ..] => {
-                    survey.add_finding(path, "the permissions were taken; given back");
+                    survey.add_finding(path, "the permissions were removed; restored");
                 }
-                [b'!', b's', path @ ..] => survey.add_finding(path, "was no file; removed"),
+                [b'!', b's', path @ ..] => survey.add_finding(path, "not a regular file; removed"),
                 [b'!', b'l', path @ ..] => return Err(link_error(path)),
                 [b'.', b'/', path @ ..] if path.len() <= MAX_PATH => {
                     candidates.push(path.to_vec());
@@ -86,14 +86,14 @@ impl SandboxGit<'_> {
         let mut kept = Vec::new();
         for path in candidates {
             let name = path.rsplit(|byte| *byte == b'/').next();
-            let read = [&b".gitignore"[..], b".gitattributes", b".gitmodules"];
-            if !name.is_some_and(|name| read.contains(&name)) {
+            let special = [&b".gitignore"[..], b".gitattributes", b".gitmodules"];
+            if !name.is_some_and(|name| special.contains(&name)) {
                 kept.push(path);
                 continue;
             }
             let text = String::from_utf8_lossy(&path).into_owned();
-            if let Ok(place) = repo_path(&text) {
-                self.sandbox.delete(&place).await?;
+            if let Ok(target) = repo_path(&text) {
+                self.sandbox.delete(&target).await?;
                 survey.add_finding(&path, "too large for git; removed");
             }
         }
@@ -105,12 +105,12 @@ impl SandboxGit<'_> {
         let argv = ["git", "check-ignore", "-z", "-v", "-n", "--stdin"];
         let mut exec = Exec::argv(argv, STATUS_TIMEOUT).with_stdin(paths.join(&0));
         exec.output_limit = MAX_SURVEY_OUTPUT;
-        let answer = self.exec(exec).await?;
-        if !matches!(answer.ended, ExecStatus::Exited(0 | 1)) {
+        let output = self.exec(exec).await?;
+        if !matches!(output.ended, ExecStatus::Exited(0 | 1)) {
             return Ok(paths);
         }
         // Source, line, pattern and path of each; all but the path are empty for no match.
-        let fields: Vec<&[u8]> = answer.stdout.split(|byte| *byte == 0).collect();
+        let fields: Vec<&[u8]> = output.stdout.split(|byte| *byte == 0).collect();
         let kept = fields.chunks_exact(4).filter_map(|record| match record {
             [_, _, pattern, path] if pattern.is_empty() || pattern.starts_with(b"!") => {
                 Some(path.to_vec())
@@ -133,8 +133,8 @@ impl SandboxGit<'_> {
         let argv = ["sh", "-c", CHANGED_PATHS_SCRIPT, "sh"].map(String::from);
         let argv = argv.into_iter().chain(names.iter().cloned());
         let exec = Exec::argv(argv, STATUS_TIMEOUT).with_env("GIT_LITERAL_PATHSPECS", "1");
-        let answer = self.exec(exec).await?;
-        let changed: Vec<&[u8]> = answer.stdout.split(|byte| *byte == 0).collect();
+        let output = self.exec(exec).await?;
+        let changed: Vec<&[u8]> = output.stdout.split(|byte| *byte == 0).collect();
         let names = paths.iter().zip(names);
         Ok(names
             // A name that is not valid UTF-8 cannot be queried.

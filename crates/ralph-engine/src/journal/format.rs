@@ -1,7 +1,7 @@
 //! The journal formats that this version of ralph reads, and the errors for all others.
 //!
 //! A record of a newer format, an unknown event and damaged bytes are three different errors. Every
-//! format has `v` in each record, `ralph` in `run_opened`, and the fields of [`Outline`] in the
+//! format has `v` in each record, `ralph` in `run_opened`, and the fields of [`RunOutline`] in the
 //! plan of the first record, so that an older ralph can still list the run.
 
 use std::fs;
@@ -94,7 +94,7 @@ pub(super) fn classify_unreadable(
     JournalError::Damaged {
         path: path.to_owned(),
         line: index + 1,
-        why: "its digest is not the one that was recorded".to_owned(),
+        why: "its digest does not match the recorded one".to_owned(),
     }
 }
 

@@ -78,14 +78,14 @@ fn notice(message: &str) -> Event {
 
 #[test]
 fn records_are_numbered_and_chained() {
-    let place = fixture();
-    let mut journal = place.create();
+    let setup = fixture();
+    let mut journal = setup.create();
     assert_eq!(journal.append_all([notice("a"), notice("b")]).unwrap(), 3);
     assert_eq!(*journal.latest().borrow(), 3);
     drop(journal);
-    let mut journal = place.open().unwrap();
+    let mut journal = setup.open().unwrap();
     assert_eq!(journal.append(notice("c")).unwrap(), 4);
-    let text = fs::read_to_string(place.dir.journal()).unwrap();
+    let text = fs::read_to_string(setup.dir.journal()).unwrap();
     let mut last = Digest::compute(b"");
     for (line, seq) in text.lines().zip(1..) {
         let record: JournalRecord = serde_json::from_str(line).unwrap();
@@ -96,21 +96,21 @@ fn records_are_numbered_and_chained() {
 }
 
 #[test]
-fn a_torn_record_is_put_aside_and_nothing_before_it_changes() {
-    let place = fixture();
-    let mut journal = place.create();
+fn a_torn_record_is_moved_aside_and_nothing_before_it_changes() {
+    let setup = fixture();
+    let mut journal = setup.create();
     journal.append(notice("whole")).unwrap();
     drop(journal);
-    let before = fs::read(place.dir.journal()).unwrap();
+    let before = fs::read(setup.dir.journal()).unwrap();
     fs::write(
-        place.dir.journal(),
+        setup.dir.journal(),
         [before.as_slice(), b"{\"v\":1,\"seq\":3,"].concat(),
     )
     .unwrap();
-    let journal = place.open().unwrap();
+    let journal = setup.open().unwrap();
     assert_eq!(journal.state().seq, 2);
-    assert_eq!(fs::read(place.dir.journal()).unwrap(), before);
-    let kept = place
+    assert_eq!(fs::read(setup.dir.journal()).unwrap(), before);
+    let kept = setup
         .dir
         .recovered()
         .join(format!("journal-{}.part", before.len()));
@@ -119,20 +119,20 @@ fn a_torn_record_is_put_aside_and_nothing_before_it_changes() {
 
 #[test]
 fn a_changed_or_missing_record_is_found() {
-    let place = fixture();
-    let mut journal = place.create();
+    let setup = fixture();
+    let mut journal = setup.create();
     journal
         .append_all([notice("one"), notice("two"), notice("three")])
         .unwrap();
     drop(journal);
-    let text = fs::read_to_string(place.dir.journal()).unwrap();
+    let text = fs::read_to_string(setup.dir.journal()).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let changed = text.replace("two", "TWO");
     let missing = [lines[0], lines[1], lines[3]].concat();
     let swapped = [lines[0], lines[2], lines[1], lines[3]].concat();
     for (damaged, line) in [(changed, 4), (missing, 3), (swapped, 2)] {
-        fs::write(place.dir.journal(), damaged).unwrap();
-        let Err(JournalError::Damaged { line: found, .. }) = place.open() else {
+        fs::write(setup.dir.journal(), damaged).unwrap();
+        let Err(JournalError::Damaged { line: found, .. }) = setup.open() else {
             panic!("not found")
         };
         assert_eq!(found, line);
@@ -141,74 +141,74 @@ fn a_changed_or_missing_record_is_found() {
 
 #[test]
 fn only_one_process_has_a_run() {
-    let place = fixture();
-    assert!(!place.dir.is_held());
-    let journal = place.create();
-    assert!(place.dir.is_held());
-    assert!(matches!(place.open(), Err(JournalError::Held { .. })));
+    let setup = fixture();
+    assert!(!setup.dir.is_held());
+    let journal = setup.create();
+    assert!(setup.dir.is_held());
+    assert!(matches!(setup.open(), Err(JournalError::Held { .. })));
     drop(journal);
-    assert!(!place.dir.is_held());
-    place.open().unwrap();
+    assert!(!setup.dir.is_held());
+    setup.open().unwrap();
 }
 
 #[test]
 fn time_stands_still_while_a_run_is_paused_or_left() {
-    let place = fixture();
-    let mut journal = place.create();
+    let setup = fixture();
+    let mut journal = setup.create();
     let status = |status| Event::Run(RunEvent::StatusChanged { status });
     journal.append(status(RunStatus::Preparing)).unwrap();
-    place.clock.advance(Duration::from_secs(10));
+    setup.clock.advance(Duration::from_secs(10));
     journal
         .append(status(RunStatus::Paused(PauseReason::Person)))
         .unwrap();
-    place.clock.advance(Duration::from_secs(1000));
+    setup.clock.advance(Duration::from_secs(1000));
     assert_eq!(journal.active(), Duration::from_secs(10));
     journal.append(status(RunStatus::Running)).unwrap();
-    place.clock.advance(Duration::from_secs(5));
+    setup.clock.advance(Duration::from_secs(5));
     journal.append(notice("last words")).unwrap();
     drop(journal);
-    place.clock.advance(Duration::from_secs(5000));
-    let journal = place.open().unwrap();
+    setup.clock.advance(Duration::from_secs(5000));
+    let journal = setup.open().unwrap();
     assert_eq!(journal.active(), Duration::from_secs(15));
 }
 
 #[test]
-fn secrets_are_cut_out_and_the_chain_still_holds() {
-    let place = fixture();
+fn secrets_are_redacted_and_the_chain_stays_valid() {
+    let setup = fixture();
     let redactor = Redactor::new(vec![(
         "KEY".into(),
         Secret::new("correct horse battery".into()),
     )]);
-    let mut journal = Journal::create(&place.dir, plan(), place.clock.clone(), redactor).unwrap();
+    let mut journal = Journal::create(&setup.dir, plan(), setup.clock.clone(), redactor).unwrap();
     journal
         .append_all([notice("it is correct horse battery!"), notice("next")])
         .unwrap();
     drop(journal);
-    let text = fs::read_to_string(place.dir.journal()).unwrap();
+    let text = fs::read_to_string(setup.dir.journal()).unwrap();
     assert!(!text.contains("horse"));
     assert!(text.contains("it is [REDACTED:KEY]!"));
-    place.open().unwrap();
+    setup.open().unwrap();
 }
 
 #[test]
 fn a_run_is_found_by_id_prefix_task_or_last() {
-    let place = fixture();
+    let setup = fixture();
     assert!(matches!(
-        place.state.find("last"),
+        setup.state.find("last"),
         Err(crate::store::FindError::None)
     ));
-    drop(place.create());
+    drop(setup.create());
     let second = RunPlan {
         run: RunId::parse("260301-100001-0002").unwrap(),
         task_id: TaskId::parse("other").unwrap(),
         ..plan()
     };
-    let dir = place.state.run(&second.run);
+    let dir = setup.state.run(&second.run);
     drop(
         Journal::create(
             &dir,
             second.clone(),
-            place.clock.clone(),
+            setup.clock.clone(),
             Redactor::default(),
         )
         .unwrap(),
@@ -220,64 +220,64 @@ fn a_run_is_found_by_id_prefix_task_or_last() {
         ("task-001", &plan().run),
         ("other", &second.run),
     ] {
-        assert_eq!(place.state.find(query).unwrap(), *expected, "{query}");
+        assert_eq!(setup.state.find(query).unwrap(), *expected, "{query}");
     }
     assert!(matches!(
-        place.state.find("2603"),
+        setup.state.find("2603"),
         Err(crate::store::FindError::Ambiguous { .. })
     ));
     assert!(matches!(
-        place.state.find("nothing"),
+        setup.state.find("nothing"),
         Err(crate::store::FindError::Unknown(_))
     ));
 }
 
 /// Returns the last record and the content of the seal.
-fn last_record_and_seal(place: &JournalFixture) -> (String, serde_json::Value) {
-    let text = fs::read_to_string(place.dir.journal()).unwrap();
-    let seal = fs::read(place.dir.root().join("journal.seal")).unwrap();
+fn last_record_and_seal(setup: &JournalFixture) -> (String, serde_json::Value) {
+    let text = fs::read_to_string(setup.dir.journal()).unwrap();
+    let seal = fs::read(setup.dir.root().join("journal.seal")).unwrap();
     let last = text.lines().last().unwrap().to_owned();
     (last, serde_json::from_slice(&seal).unwrap())
 }
 
 #[test]
 fn a_journal_is_sealed_when_it_is_opened_and_closed() {
-    let place = fixture();
-    let mut journal = place.create();
-    let (last, seal) = last_record_and_seal(&place);
+    let setup = fixture();
+    let mut journal = setup.create();
+    let (last, seal) = last_record_and_seal(&setup);
     let expected = |seq: u64, line: &str| serde_json::json!({"seq": seq, "sha256": Digest::compute(line.as_bytes())});
     assert_eq!(seal, expected(1, &last));
     journal.append(notice("one")).unwrap();
     assert_eq!(
-        last_record_and_seal(&place).1["seq"],
+        last_record_and_seal(&setup).1["seq"],
         1,
         "only closing seals it"
     );
     drop(journal);
-    let (last, seal) = last_record_and_seal(&place);
+    let (last, seal) = last_record_and_seal(&setup);
     assert_eq!(seal, expected(2, &last));
 }
 
 #[test]
 fn a_journal_that_cannot_be_read_is_not_touched() {
-    let place = fixture();
-    place.create().append(notice("one")).unwrap();
+    let setup = fixture();
+    setup.create().append(notice("one")).unwrap();
     // Without a lock, to check that none is created, and without a seal, which would name the old
     // record.
-    fs::remove_file(place.dir.root().join("lock")).unwrap();
-    fs::remove_file(place.dir.root().join("journal.seal")).unwrap();
-    let text = fs::read_to_string(place.dir.journal()).unwrap();
+    fs::remove_file(setup.dir.root().join("lock")).unwrap();
+    fs::remove_file(setup.dir.root().join("journal.seal")).unwrap();
+    let text = fs::read_to_string(setup.dir.journal()).unwrap();
     let newer = text.replace("\"v\":1,\"seq\":2", "\"v\":2,\"seq\":2");
     let unknown = text.replace("\"type\":\"notice\"", "\"type\":\"dreamt\"");
     let torn = format!("{text}{{\"v\":2,\"seq\":3");
     for journal in [newer, unknown, torn] {
         let journal = format!("{journal}{{\"v\":1,\"se");
-        fs::write(place.dir.journal(), &journal).unwrap();
-        let before = file_names(&place.dir);
-        assert!(place.open().is_err());
-        assert!(refuse_newer(&place.dir.journal()).is_err());
-        assert_eq!(fs::read_to_string(place.dir.journal()).unwrap(), journal);
-        assert_eq!(file_names(&place.dir), before);
+        fs::write(setup.dir.journal(), &journal).unwrap();
+        let before = file_names(&setup.dir);
+        assert!(setup.open().is_err());
+        assert!(refuse_newer(&setup.dir.journal()).is_err());
+        assert_eq!(fs::read_to_string(setup.dir.journal()).unwrap(), journal);
+        assert_eq!(file_names(&setup.dir), before);
     }
 }
 

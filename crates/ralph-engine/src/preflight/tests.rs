@@ -46,7 +46,7 @@ fn passing_probes_are_summarized() {
 
 #[test]
 fn every_failed_probe_is_reported() {
-    let silent = "the gate does not answer from inside of the sandbox";
+    let silent = "the gate does not answer from inside the sandbox";
     let leak = "a command in the sandbox can reach `https://google.com`, which no rule allows: it answered 200";
     let past = "a command in the sandbox can reach `1.1.1.1:443` past the gate";
     for (text, ended, expected) in [
@@ -99,7 +99,7 @@ fn every_failed_probe_is_reported() {
 fn a_probe_without_a_result_is_a_failure() {
     let about = |what: &str, ended: &str| {
         vec![format!(
-            "the probe inside of the sandbox reported nothing about {what} ({ended})"
+            "the probe inside the sandbox reported nothing about {what} ({ended})"
         )]
     };
     let all = "the gate at `127.0.0.1:4141`, `https://google.com`, `1.1.1.1:443`";

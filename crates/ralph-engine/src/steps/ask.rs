@@ -31,7 +31,7 @@ pub(crate) enum AskOutcome {
 fn parse_reply(reply: &Attempt) -> Result<Response, String> {
     match reply.finish {
         FinishReason::Length => {
-            Err("the reply was cut off at the output limit; answer with less".into())
+            Err("the reply was cut off at the output limit; send a shorter one".into())
         }
         FinishReason::Refused => Err(format!(
             "the model or its provider's filter refused to answer{}; answer with the actions only",
@@ -47,11 +47,11 @@ const MAX_REFUSAL: usize = 300;
 /// Returns the text of a model that refused to answer, for a message.
 pub(crate) fn quote_refusal(reply: &str) -> String {
     let words: Vec<&str> = reply.split_whitespace().collect();
-    let words: String = words.join(" ").chars().take(MAX_REFUSAL).collect();
-    if words.is_empty() {
+    let text: String = words.join(" ").chars().take(MAX_REFUSAL).collect();
+    if text.is_empty() {
         return String::new();
     }
-    format!(", it says: {words}")
+    format!(", it says: {text}")
 }
 
 /// Asks the model, or loads the reply from before a restart. Costs are charged on the way.
@@ -152,7 +152,7 @@ fn reject_reply(
     }
     write_responses(recorder, responses)?;
     recorder.log_error(&format!(
-        "the reply could not be read, nothing of it was done: {errors}"
+        "the reply is invalid, so none of it was performed: {errors}"
     ))?;
     let (iteration, attempt) = (recorder.state().iteration, model_attempts(recorder));
     recorder.append(ModelEvent::ReplyRejected {
@@ -174,7 +174,7 @@ fn has_accepted_reply(recorder: &Recorder) -> bool {
 /// Ends an iteration whose partly performed reply is lost: the actions of another reply must not
 /// continue it.
 fn abandon_reply(recorder: &mut Recorder) -> Result<AskOutcome, RunError> {
-    let why = "the reply that was interrupted cannot be read again, a fresh iteration follows";
+    let why = "the interrupted reply can no longer be read; a fresh iteration follows";
     recorder.log_error(why)?;
     let pending = recorder
         .state()

@@ -24,7 +24,7 @@ pub(crate) fn begin_iteration(
     }
     let iteration = recorder.state().iteration + 1;
     let head = recorder.state().head.clone();
-    // Record it first: a directory that is not in the journal would have no owner.
+    // Record it first: a directory that is not in the journal would be orphaned by a crash.
     recorder.append(IterationEvent::IterationStarted { iteration, head })?;
     recorder.dir.reopen_iteration(iteration)?;
     recorder.warn_about_budgets()?;
@@ -40,7 +40,7 @@ fn resume_iteration(
     recorder.dir.reopen_iteration(iteration)?;
     scratch.resumed = true;
     recorder.log_activity(&format!(
-        "iteration {iteration} goes on after an interruption"
+        "iteration {iteration} resumes after an interruption"
     ))?;
     charge_abandoned_call(recorder, services)
 }

@@ -27,7 +27,7 @@ use crate::run::{Run, attend};
 use crate::running_time;
 use crate::services::Services;
 
-/// Asks until there is a reply; none if the time is used up. Provider errors use no iterations.
+/// Asks until there is a reply; none if a budget is used up. Provider errors use no iterations.
 pub(super) async fn call_model(
     run: &mut Run,
     request: &ModelRequest,
@@ -39,7 +39,7 @@ pub(super) async fn call_model(
         text.as_bytes(),
     )?;
     let mut outage = Outage::new(run.services.outage);
-    let (mut is_first, mut looks) = (true, 0);
+    let (mut is_first, mut quota_hits) = (true, 0);
     loop {
         if !is_first && run.recorder.exhausted_budget().is_some() {
             return Ok(None);
@@ -71,8 +71,8 @@ pub(super) async fn call_model(
         if let ModelError::QuotaUsedUp { resets_in, .. } = &error {
             // Waiting for the end of a usage limit is not a failed attempt.
             outage.reset();
-            looks += 1;
-            let Some(wait) = quota::quota_wait(*resets_in, looks) else {
+            quota_hits += 1;
+            let Some(wait) = quota::quota_wait(*resets_in, quota_hits) else {
                 log_failure(&mut run.recorder, &run.services, &error, None)?;
                 return Err(error.into());
             };
@@ -114,9 +114,9 @@ async fn wait_before_retry(
         Some(OutageStep::Wait(delay)) => {
             // The error log is a part of prompts: a long outage must not fill it.
             record_failure(&mut run.recorder, &run.services, &error, Some(delay))?;
-            let asked = run.services.model.clone();
+            let previous_model = run.services.model.clone();
             wait_for_model(run, WaitReason::Provider, delay, error.to_string()).await?;
-            if !Arc::ptr_eq(&asked, &run.services.model) {
+            if !Arc::ptr_eq(&previous_model, &run.services.model) {
                 // The user chose another model: its provider has not failed yet.
                 outage.reset();
             }
@@ -207,19 +207,19 @@ async fn await_reply(
     let model = services.model.clone();
     let clock = recorder.clock.clone();
     let asking = running_time::timeout(&*clock, recorder.time_left(), model.ask_once(request));
-    let heard = attend(&mut recorder.journal, controls, asking).await?;
-    if let Ok(reply) = heard {
+    let result = attend(&mut recorder.journal, controls, asking).await?;
+    if let Ok(reply) = result {
         return Ok(Some(reply));
     }
     charge_abandoned_call(recorder, services)?;
     let (model, message) = (model.name().to_owned(), "the wall time is used up".into());
-    let late = ModelError::Transient {
+    let timeout = ModelError::Transient {
         model,
         status: 0,
         retry_after: None,
         message,
     };
-    log_failure(recorder, services, &late, None)?;
+    log_failure(recorder, services, &timeout, None)?;
     Ok(None)
 }
 

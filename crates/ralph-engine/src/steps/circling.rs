@@ -48,13 +48,15 @@ pub(super) async fn record_iteration_change(
     start: &CommitId,
     seen: &WorkTree,
 ) -> Result<(), RunError> {
-    let note = recorder.state().window.last();
-    let note = note.map(|facts| facts.tree.clone()).unwrap_or_default();
+    let previous_tree = recorder.state().window.last();
+    let previous_tree = previous_tree
+        .map(|facts| facts.tree.clone())
+        .unwrap_or_default();
     if !scratch.changed {
-        let tree = if note.is_empty() {
+        let tree = if previous_tree.is_empty() {
             start.to_string()
         } else {
-            note
+            previous_tree
         };
         scratch.change = IterationChange {
             tree,
@@ -63,7 +65,7 @@ pub(super) async fn record_iteration_change(
         return Ok(());
     }
     let git = bench.git();
-    scratch.change = match git.change_since(&note, start.as_str(), seen).await {
+    scratch.change = match git.change_since(&previous_tree, start.as_str(), seen).await {
         Ok(change) => change,
         // Git in the sandbox is untrusted; if it fails, the size of the diff is used.
         Err(RunError::Git(GitError::InSandbox { .. })) => IterationChange {
@@ -211,11 +213,14 @@ fn log_circling(
     }
     let times = report.ladder.consecutive;
     for skipped in &report.skipped {
-        recorder.log_activity(&format!("mitigation: no {}: {}", skipped.rung, skipped.why))?;
+        recorder.log_activity(&format!(
+            "mitigation: skipped {}: {}",
+            skipped.rung, skipped.why
+        ))?;
     }
     let done = match &report.step {
         Some(step) => format!("GUTTER {score}, {times} in a row; mitigation: {step}"),
-        None => "no gutter: there is progress, or the run goes elsewhere anyway".into(),
+        None => "no gutter: there is progress, or the run ends or pauses for another reason".into(),
     };
     recorder.log_activity(&done)
 }
@@ -226,10 +231,10 @@ fn status_after_mitigation(pinned: &PinnedTask, report: &GutterReport) -> Option
     match report.step.as_ref()? {
         MitigationStep::Rotate | MitigationStep::Fallback { .. } | MitigationStep::Doctor => None,
         MitigationStep::Pause => {
-            let told: Vec<String> = report.signals.iter().map(ToString::to_string).collect();
+            let evidence: Vec<String> = report.signals.iter().map(ToString::to_string).collect();
             Some(RunStatus::Paused(PauseReason::Gutter {
                 consecutive,
-                evidence: told.join("; "),
+                evidence: evidence.join("; "),
             }))
         }
         MitigationStep::Fail => Some(RunStatus::Failed(FailReason::Gutter {

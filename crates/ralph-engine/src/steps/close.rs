@@ -20,7 +20,7 @@ use crate::messages::acknowledged_messages;
 use crate::recorder::Recorder;
 use crate::run::Run;
 
-/// State of the open iteration that is determined again after a crash.
+/// In-memory state of the open iteration. After a crash it is determined again.
 #[derive(Debug, Default)]
 pub(crate) struct IterationScratch {
     /// Whether a crashed process started the iteration, so that its in-memory results are lost.
@@ -28,7 +28,7 @@ pub(crate) struct IterationScratch {
     /// Results of checks that are valid while the files stay the same, by command.
     pub(crate) checks: BTreeMap<String, CheckResult>,
     pub(crate) tests: Option<CheckResult>,
-    /// Whether the files differ from the end of the last iteration.
+    /// Whether the files differ from the end of the last iteration; always true if `resumed`.
     pub(crate) changed: bool,
     /// Since the start of the iteration.
     pub(crate) diff: DiffSize,
@@ -86,7 +86,7 @@ pub(crate) async fn close_iteration(
         logs: run.recorder.files.marks()?,
         then: circling.next_status.clone(),
     });
-    let told = circling.event(number);
+    let gutter_event = circling.event(number);
     // The messages of an agent were acknowledged when it ended.
     let is_read = run
         .recorder
@@ -94,10 +94,10 @@ pub(crate) async fn close_iteration(
         .open
         .as_ref()
         .is_some_and(|open| open.accepted);
-    let taken_up = is_read.then(|| acknowledged_messages(&run.recorder));
-    let events = taken_up.into_iter().flatten();
+    let acknowledged = is_read.then(|| acknowledged_messages(&run.recorder));
+    let events = acknowledged.into_iter().flatten();
     run.recorder
-        .append_all(events.chain([finished]).chain(told))?;
+        .append_all(events.chain([finished]).chain(gutter_event))?;
     run.scratch = IterationScratch::default();
     Ok(())
 }

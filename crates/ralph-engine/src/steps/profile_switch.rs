@@ -14,9 +14,8 @@ pub(crate) fn apply_wanted_profile(run: &mut Run) -> Result<(), RunError> {
     match (run.services.profiles.choose)(&profile) {
         Ok(chosen) => {
             let model = chosen.choice.model.clone();
-            run.recorder.log_activity(&format!(
-                "the model is `{model}` of profile `{profile}` from now on"
-            ))?;
+            run.recorder
+                .log_activity(&format!("now using model `{model}` of profile `{profile}`"))?;
             let choice = Box::new(chosen.choice);
             run.recorder.append(RunEvent::ModelChosen { choice })?;
             run.services.model = chosen.model;
@@ -42,7 +41,7 @@ fn announce_substituted_profile(run: &mut Run) -> Result<(), RunError> {
     }
     if let Some(profile) = &profile {
         run.recorder
-            .log_activity(&format!("the profile `{profile}` answers from now on"))?;
+            .log_activity(&format!("now using profile `{profile}`"))?;
     }
     run.announced_profile = profile;
     Ok(())

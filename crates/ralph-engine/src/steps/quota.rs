@@ -12,13 +12,13 @@ const MAX_WAIT: Duration = Duration::from_hours(24 * 8);
 
 /// Returns how long to wait for the end of a limit that was hit this many times in a row; none if
 /// it does not seem to end.
-pub(crate) fn quota_wait(resets_in: Option<Duration>, looks: u32) -> Option<Duration> {
-    if looks > MAX_WAITS {
+pub(crate) fn quota_wait(resets_in: Option<Duration>, hits: u32) -> Option<Duration> {
+    if hits > MAX_WAITS {
         return None;
     }
-    let doubled = FIRST_WAIT * 2_u32.pow(looks.saturating_sub(1).min(4));
+    let doubled = FIRST_WAIT * 2_u32.pow(hits.saturating_sub(1).min(4));
     // A provider that repeatedly reports no wait must not be asked in a tight loop.
-    let least = Duration::from_secs(u64::from(looks));
+    let least = Duration::from_secs(u64::from(hits));
     Some(
         resets_in
             .unwrap_or(doubled.min(MAX_UNANNOUNCED_WAIT))
@@ -31,9 +31,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_what_the_provider_says_or_grows() {
+    fn a_wait_follows_the_provider_or_grows() {
         let minutes = |minutes| Some(Duration::from_mins(minutes));
-        for (resets_in, looks, expected) in [
+        for (resets_in, hits, expected) in [
             (minutes(300), 1, minutes(300)),
             (minutes(60 * 24 * 30), 1, minutes(60 * 24 * 8)),
             (Some(Duration::ZERO), 3, Some(Duration::from_secs(3))),
@@ -45,9 +45,9 @@ mod tests {
             (minutes(5), 49, None),
         ] {
             assert_eq!(
-                quota_wait(resets_in, looks),
+                quota_wait(resets_in, hits),
                 expected,
-                "{resets_in:?} {looks}"
+                "{resets_in:?} {hits}"
             );
         }
     }

@@ -27,7 +27,7 @@ pub(crate) async fn inspect_work_tree(
         Err(error) if is_repository_damage(&error) => {
             inspect_after_damage(recorder, bench, pinned).await?
         }
-        looked => looked?,
+        inspected => inspected?,
     };
     report_large_files(recorder, bench, &tree)?;
     Ok(tree)
@@ -39,13 +39,13 @@ pub(super) async fn inspect_after_damage(
     pinned: &PinnedTask,
 ) -> Result<WorkTree, RunError> {
     let rebuilt = rebuild_repository(recorder, bench, pinned).await;
-    let looked = match rebuilt {
+    let inspected = match rebuilt {
         Ok(()) => inspect_work_tree_once(recorder, bench, pinned).await,
         Err(error) => Err(error),
     };
-    match looked {
+    match inspected {
         Err(error) if is_repository_damage(&error) => {}
-        looked => return looked,
+        inspected => return inspected,
     }
     // One of the files prevents git from working.
     bench.sandbox.delete(&SandboxPath::repo()).await?;
@@ -73,7 +73,7 @@ async fn inspect_work_tree_once(
     git.reset_to_branch(&branch, &target, pinned.own_files())
         .await?;
     let tree = git.status().await?;
-    let finding = "another branch was checked out; put back";
+    let finding = "another branch was checked out; switched back";
     recorder.record_tampering(vec![TamperFinding::new(".git", finding)])?;
     Ok(tree)
 }
@@ -94,9 +94,9 @@ async fn rebuild_repository(
     git.reset_to_branch(&branch, &head, pinned.own_files())
         .await?;
     let finding = if git.restore_if_empty().await? {
-        "the repository and its files were removed; put back as of the last commit"
+        "the repository and its files were removed; restored to the last commit"
     } else {
-        "the repository was damaged; put back, files kept"
+        "the repository was damaged; restored, files kept"
     };
     recorder.record_tampering(vec![TamperFinding::new(".git", finding)])
 }
@@ -115,7 +115,7 @@ async fn latest_descendant(
     })
 }
 
-/// Reports files that are too large for git to the model, once for each change among them.
+/// Reports files that are too large for git to the model, whenever the list of them changes.
 fn report_large_files(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -128,15 +128,15 @@ fn report_large_files(
     recorder.log_error(&describe_large_files(large))
 }
 
-/// Records commits of an iteration that are not among the imported ones: they were reverted, or
-/// lost with a damaged repository.
+/// Records commits of an iteration that are not among the imported ones: a command removed them
+/// from the branch, or they were lost with a damaged repository.
 pub(super) async fn record_dropped_commits(
     recorder: &mut Recorder,
     bench: &Workbench,
-    taken: &[CommitId],
+    imported: &[CommitId],
 ) -> Result<(), RunError> {
-    let what = "is not on the branch any more; what its files hold now counts as not committed";
-    record_lost_commits(recorder, bench, taken, what).await
+    let what = "is no longer on the branch; the changes in its files count as uncommitted";
+    record_lost_commits(recorder, bench, imported, what).await
 }
 
 /// Records commits of the open iteration that were not imported when the sandbox was lost.
@@ -150,18 +150,18 @@ pub(crate) async fn record_commits_of_lost_sandbox(
 async fn record_lost_commits(
     recorder: &mut Recorder,
     bench: &Workbench,
-    taken: &[CommitId],
+    imported: &[CommitId],
     what: &str,
 ) -> Result<(), RunError> {
-    let made: Vec<CommitId> = recorder
+    let created: Vec<CommitId> = recorder
         .state()
         .open
         .iter()
         .flat_map(|open| open.results.values())
         .filter_map(commit_from_result)
         .collect();
-    for commit in made {
-        if taken.contains(&commit) || bench.repo.has_commit(&commit).await {
+    for commit in created {
+        if imported.contains(&commit) || bench.repo.has_commit(&commit).await {
             continue;
         }
         let why = format!("commit {} {what}", commit.short());
@@ -183,7 +183,7 @@ pub(crate) fn describe_large_files(large: &[String]) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "not committed: larger than the {} MiB that a commit may have: {}{more}; ignore or delete what is no part of the work",
+        "not committed: larger than {} MiB, the limit of a commit: {}{more}; ignore or delete files that are not part of the work",
         MAX_COMMIT_BYTES >> 20,
         named.join(", ")
     )

@@ -132,14 +132,15 @@ async fn import_commits(
     let branch = recorder.state().plan.branch.clone();
     let known = recorder.state().head.clone();
     let git = bench.git();
-    let taken = match git.bundle(&branch, &known).await {
+    let imported = match git.bundle(&branch, &known).await {
         Ok(bundle) => import_bundle(recorder, bench, pinned, &bundle, &known).await,
         Err(error) => Err(error),
     };
-    let why = match taken {
+    let why = match imported {
         Ok(Err(why)) => why,
         Ok(Ok((head, history))) => {
-            // Before the record of the imported commits: a later inspection must not excuse these.
+            // Before `commits_imported`: `ralph audit` accepts that the commit of an action is
+            // missing only if a refusal is the next of these two events.
             let ids: Vec<CommitId> = history.iter().map(|commit| commit.id.clone()).collect();
             record_dropped_commits(recorder, bench, &ids).await?;
             let titles: Vec<String> = history.iter().map(Commit::title).collect();
@@ -160,7 +161,7 @@ async fn import_commits(
         Err(error) => return Err(error),
     };
     recorder.log_error(&format!(
-        "the commits were not taken, the branch is back at {}, the files are as they were: {why}",
+        "the commits were not imported; the branch is back at {} and the files are unchanged: {why}",
         known.short()
     ))?;
     recorder.append(DeliveryEvent::ImportRefused { why })?;
@@ -171,7 +172,7 @@ async fn import_commits(
     {
         // The next inspection finds the damage.
         Err(error) if is_repository_damage(&error) => {}
-        put_back => put_back?,
+        reset => reset?,
     }
     Ok(false)
 }
@@ -195,7 +196,7 @@ async fn import_bundle(
     }
     let history = history.unwrap_or_default();
     let run = recorder.state().plan.run.as_str();
-    if let Some(why) = rules::refuse_marks(&history, run, &commit_marks(recorder)) {
+    if let Some(why) = rules::refuse_reserved_trailers(&history, run, &commit_marks(recorder)) {
         return Ok(Err(why));
     }
     if !history.continues(known) {

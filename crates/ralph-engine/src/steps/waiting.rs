@@ -1,5 +1,5 @@
 //! Waits until a model can be asked again: for the end of a usage limit, or of a provider's outage.
-//! Both use no iteration, and their time does not count.
+//! A wait uses no iteration and no wall time of the budget.
 
 use std::time::Duration;
 
@@ -59,20 +59,20 @@ impl WaitReason {
 /// choice of another model.
 pub(crate) async fn wait_for_model(
     run: &mut Run,
-    awaited: WaitReason,
+    reason: WaitReason,
     wait: Duration,
     why: String,
 ) -> Result<(), RunError> {
     let before = run.recorder.state().status.clone();
     let until = run.recorder.clock.now() + wait;
-    let begun = elapsed(&run.recorder);
-    let waiting = awaited.status(until, why);
+    let started = elapsed(&run.recorder);
+    let waiting = reason.status(until, why);
     run.recorder
         .log_activity(&waiting.reason().unwrap_or_default())?;
     run.recorder.files.sync()?;
     run.recorder.set_status(waiting)?;
     run.controls.resumed = false;
-    let mut told: Option<Duration> = None;
+    let mut last_countdown: Option<Duration> = None;
     while !run.controls.resumed
         && run.controls.pending != Some(PendingRequest::Pause)
         && run.recorder.state().wanted_profile.is_none()
@@ -80,19 +80,19 @@ pub(crate) async fn wait_for_model(
         // After a suspend of the machine the date decides, but not if the clock was set back.
         let by_date =
             Duration::try_from(until - run.recorder.clock.now()).unwrap_or(Duration::ZERO);
-        let left = by_date.min((begun + wait).saturating_sub(elapsed(&run.recorder)));
+        let left = by_date.min((started + wait).saturating_sub(elapsed(&run.recorder)));
         if left.is_zero() {
             break;
         }
-        if told.is_none_or(|told| told.saturating_sub(left) >= COUNTDOWN_INTERVAL) {
-            told = Some(left);
+        if last_countdown.is_none_or(|last| last.saturating_sub(left) >= COUNTDOWN_INTERVAL) {
+            last_countdown = Some(left);
             let iteration = run.recorder.state().iteration;
-            let countdown = awaited.countdown(iteration, until, millis(left));
+            let countdown = reason.countdown(iteration, until, millis(left));
             run.recorder.append(countdown)?;
         }
         tokio::select! {
             () = tokio::time::sleep(left.min(POLL_INTERVAL)) => {}
-            call = run.controls.next() => handle_control_event(&mut run.recorder.journal, &mut run.controls, call)?,
+            event = run.controls.next() => handle_control_event(&mut run.recorder.journal, &mut run.controls, event)?,
         }
         run_pending_commands(run).await?;
     }

@@ -24,11 +24,11 @@ pub(super) async fn remove_unless_directory(
 ) -> Result<bool, RunError> {
     let root = entries(sandbox, &SandboxPath::repo()).await?;
     let path = repo_path(name)?;
-    let is_there = is_directory(&root, name) && sandbox.list(&path).await.is_ok();
-    if !is_there {
+    let exists = is_directory(&root, name) && sandbox.list(&path).await.is_ok();
+    if !exists {
         sandbox.delete(&path).await?;
     }
-    Ok(is_there)
+    Ok(exists)
 }
 
 /// Restores the owner's permissions to the run's directories, which a command may have removed.
@@ -56,12 +56,12 @@ pub(super) async fn remove_foreign_iterations(
     if !state.iter().any(|entry| entry.name == "iterations") {
         return Ok(Vec::new());
     }
-    let is_sealed = sandbox.list(&repo_path(ITERATIONS_DIR)?).await.is_err();
-    if is_sealed || !is_directory(&state, "iterations") {
+    let is_unreadable = sandbox.list(&repo_path(ITERATIONS_DIR)?).await.is_err();
+    if is_unreadable || !is_directory(&state, "iterations") {
         sandbox.delete(&repo_path(ITERATIONS_DIR)?).await?;
         return Ok(vec![TamperFinding::new(
             ITERATIONS_DIR,
-            "was no directory; removed",
+            "not a directory; removed",
         )]);
     }
     let mut findings = Vec::new();
@@ -74,19 +74,19 @@ pub(super) async fn remove_foreign_iterations(
             continue;
         }
         let path = format!("{ITERATIONS_DIR}/{}", entry.name);
-        let (Ok(place), true) = (repo_path(&path), is_valid_utf8_name(&entry.name)) else {
+        let (Ok(target), true) = (repo_path(&path), is_valid_utf8_name(&entry.name)) else {
             // No path can name such an entry, so the whole directory is removed.
             sandbox.delete(&repo_path(ITERATIONS_DIR)?).await?;
             return Ok(vec![TamperFinding::new(
                 ITERATIONS_DIR,
-                "had a strange entry; removed",
+                "contained an entry with an invalid name; removed",
             )]);
         };
-        sandbox.delete(&place).await?;
+        sandbox.delete(&target).await?;
         // A process that crashed while it closed an iteration leaves a part of its files.
         let is_open = number.is_ok_and(|number| dir.open_iteration(number).exists());
         if !is_open {
-            findings.push(TamperFinding::new(&path, "not the runner's; removed"));
+            findings.push(TamperFinding::new(&path, "not created by ralph; removed"));
         }
     }
     Ok(findings)

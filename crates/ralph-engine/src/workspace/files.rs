@@ -16,9 +16,9 @@ use crate::torn_lines;
 /// The permission to change a `.ralph/` file from inside the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunFileOwner {
-    /// Read-only in the sandbox: the runner appends to it.
+    /// Only the runner appends to it. Changes in the sandbox are reverted.
     Runner,
-    /// Read-only in the sandbox: the user and the doctor write it on the host.
+    /// The user and the doctor write it on the host. Changes in the sandbox are reverted.
     Host,
     /// The agent may append to it.
     AgentAppendOnly,
@@ -108,14 +108,14 @@ impl HostFiles {
         }
     }
 
-    /// Returns the text of a file of limited size.
+    /// Returns the text of a file; not for the logs, which have no size limit.
     pub fn text(&self, name: &str) -> Result<String, StoreError> {
         let path = self.dir.file(name);
         let bytes = fs::read(&path).map_err(StoreError::when("read", &path))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Replaces a file with the agent's version. Returns whether it was stored unchanged.
+    /// Replaces a file with a new version, redacted. Returns whether it was stored unchanged.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
         let clean = self.redactor.redact_bytes(bytes);
         durable::write(&self.dir.file(name), &clean)?;
@@ -170,6 +170,7 @@ fn log_line(redactor: &Redactor, at: jiff::Timestamp, iteration: u32, text: &str
         printable::escape_text(&redactor.redact(&one_line))
     )
 }
+
 /// Moves an incomplete line that a crash left at the end of a log to `recovered/`.
 pub(crate) fn repair_logs(dir: &RunDir) -> Result<(), StoreError> {
     for log in ["activity.log", "errors.log"] {

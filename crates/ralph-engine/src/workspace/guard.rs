@@ -13,7 +13,7 @@ use crate::store::RunDir;
 const WATCHED: [&str; 3] = [".git/config", ".git/info/exclude", ".git/info/attributes"];
 const MAX_BYTES: u64 = 1 << 20;
 
-/// The digests of the guarded files after the runner created them; none for a file that did not
+/// The contents of the guarded files after the runner created them; none for a file that did not
 /// exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitGuard {
@@ -38,7 +38,7 @@ impl GitGuard {
 
     /// Loads the state that an earlier process recorded.
     pub(super) fn load(dir: &RunDir) -> Result<Self, RunError> {
-        let recall = |name: &'static str| -> Result<_, StoreError> {
+        let load_file = |name: &'static str| -> Result<_, StoreError> {
             let path = dir.file(&host_name(name));
             match std::fs::read(&path) {
                 Ok(bytes) => Ok((name, Some(bytes))),
@@ -51,7 +51,10 @@ impl GitGuard {
             }
         };
         Ok(Self {
-            expected: WATCHED.into_iter().map(recall).collect::<Result<_, _>>()?,
+            expected: WATCHED
+                .into_iter()
+                .map(load_file)
+                .collect::<Result<_, _>>()?,
         })
     }
 
@@ -68,7 +71,7 @@ impl GitGuard {
         for (name, expected) in &self.expected {
             let found = match read_if_present(sandbox, name).await {
                 Ok(found) => found,
-                // An unreadable file counts as changed.
+                // An unreadable file counts as missing, so it is restored if it was recorded.
                 Err(RunError::Sandbox(_)) => None,
                 Err(error) => return Err(error),
             };
@@ -80,14 +83,14 @@ impl GitGuard {
             if let Some(bytes) = expected {
                 sandbox.write(&path, bytes, WriteMode::Replace).await?;
             }
-            findings.push(TamperFinding::new(name, "changed; put back"));
+            findings.push(TamperFinding::new(name, "changed; restored"));
         }
         let hooks = repo_path(".git/hooks")?;
-        let any = sandbox
+        let has_hooks = sandbox
             .list(&hooks)
             .await
             .is_ok_and(|entries| !entries.is_empty());
-        if any {
+        if has_hooks {
             sandbox.delete(&hooks).await?;
             findings.push(TamperFinding::new(
                 ".git/hooks",

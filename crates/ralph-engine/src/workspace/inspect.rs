@@ -1,4 +1,5 @@
-//! The projection of the run's files in the sandbox: updates it, and detects changes by others.
+//! The copies of the run's files in the sandbox: updates them, and detects changes that the runner
+//! did not make.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +122,7 @@ impl Workspace {
         self.task = task;
     }
 
-    /// Writes all files that differ or are missing, without reporting them.
+    /// Writes all files, whether they differ or not, without reporting differences.
     async fn restore(&mut self, sandbox: &dyn Sandbox, files: &HostFiles) -> Result<(), RunError> {
         sandbox
             .write(
@@ -209,11 +210,11 @@ impl Workspace {
                 let mut findings = self.inspect_once(sandbox, files).await?;
                 findings.push(TamperFinding::new(
                     ".",
-                    "the permissions were taken; given back",
+                    "the permissions were removed; restored",
                 ));
                 Ok(findings)
             }
-            looked => looked,
+            inspected => inspected,
         }
     }
 
@@ -229,7 +230,7 @@ impl Workspace {
             self.compare_old_iterations(sandbox, files.dir()).await?;
             findings.push(TamperFinding::new(
                 ".ralph",
-                "the directory was removed; put back",
+                "the directory was removed; restored",
             ));
             return Ok(findings);
         }
@@ -240,11 +241,11 @@ impl Workspace {
         };
         // Compared only after a change, because the directory grows with every iteration.
         if now("iterations") != self.stamps.get("iterations").copied() {
-            let cleared = directories::remove_foreign_iterations(sandbox, files.dir()).await?;
-            if !cleared.is_empty() {
+            let removed = directories::remove_foreign_iterations(sandbox, files.dir()).await?;
+            if !removed.is_empty() {
                 self.compare_old_iterations(sandbox, files.dir()).await?;
             }
-            findings.extend(cleared);
+            findings.extend(removed);
         }
         for (name, owner) in FILE_OWNERS {
             let stamp = now(name);
@@ -274,7 +275,7 @@ impl Workspace {
             .await?;
         Ok(Some(TamperFinding::new(
             "ralph_task.md",
-            "the contract was changed in the sandbox; put back, it has no effect",
+            "the contract was changed in the sandbox, which has no effect; restored",
         )))
     }
 
@@ -285,7 +286,7 @@ impl Workspace {
         files: &HostFiles,
         name: &'static str,
         owner: RunFileOwner,
-        doubt: CrashState,
+        crash_state: CrashState,
     ) -> Result<Option<TamperFinding>, RunError> {
         let host = files.dir().file(name);
         let host_length = std::fs::metadata(&host).map_or(0, |metadata| metadata.len());
@@ -294,7 +295,7 @@ impl Workspace {
             Ok(found) => {
                 let expected = std::fs::read(&host)
                     .map_err(crate::durable::StoreError::when("read", &host))?;
-                match compare_contents(&found, &expected, owner, doubt) {
+                match compare_contents(&found, &expected, owner, crash_state) {
                     FileComparison::Same => return Ok(None),
                     FileComparison::Accept => {
                         // The next change is compared with the stored version.
@@ -306,13 +307,15 @@ impl Workspace {
                     FileComparison::Restore(why) => why,
                 }
             }
-            Err(SandboxError::NotFound(_)) if doubt == CrashState::AfterCrash => return Ok(None),
+            Err(SandboxError::NotFound(_)) if crash_state == CrashState::AfterCrash => {
+                return Ok(None);
+            }
             Err(SandboxError::NotFound(_)) => "removed",
             Err(SandboxError::NotRegular(_) | SandboxError::Escapes(_)) => {
-                "replaced by something that is no file"
+                "replaced by an entry that is not a file"
             }
-            Err(SandboxError::TooLarge { .. }) => "made too large",
-            Err(SandboxError::Io { .. }) => "made unreadable",
+            Err(SandboxError::TooLarge { .. }) => "grew too large",
+            Err(SandboxError::Io { .. }) => "became unreadable",
             Err(
                 error @ (SandboxError::Gone(_)
                 | SandboxError::Spawn { .. }
@@ -328,7 +331,7 @@ impl Workspace {
             .insert(name, files.length(name).unwrap_or_default());
         Ok(Some(TamperFinding::new(
             &format!(".ralph/{name}"),
-            &format!("{why}; put back"),
+            &format!("{why}; restored"),
         )))
     }
 
@@ -357,7 +360,10 @@ impl Workspace {
                 }
                 sandbox.delete(&repo_path(&path)?).await?;
                 transfer::upload(sandbox, &file, &repo_path(&path)?).await?;
-                findings.push(TamperFinding::new(&path, "not what the host has; put back"));
+                findings.push(TamperFinding::new(
+                    &path,
+                    "differs from the host's copy; restored",
+                ));
             }
         }
         Ok(findings)
@@ -383,7 +389,7 @@ fn compare_contents(
     found: &[u8],
     expected: &[u8],
     owner: RunFileOwner,
-    doubt: CrashState,
+    crash_state: CrashState,
 ) -> FileComparison {
     if found == expected {
         return FileComparison::Same;
@@ -397,15 +403,15 @@ fn compare_contents(
         // The host's copy is written first, so a crash leaves a prefix of it. The user may have
         // written to it while no process worked on the run.
         RunFileOwner::Runner | RunFileOwner::AgentAppendOnly
-            if doubt == CrashState::AfterCrash && expected.starts_with(found) =>
+            if crash_state == CrashState::AfterCrash && expected.starts_with(found) =>
         {
             FileComparison::Same
         }
-        RunFileOwner::Host if doubt == CrashState::AfterCrash => FileComparison::Same,
+        RunFileOwner::Host if crash_state == CrashState::AfterCrash => FileComparison::Same,
         RunFileOwner::AgentAppendOnly => {
-            FileComparison::Restore("changed, though it may only grow")
+            FileComparison::Restore("changed, but may only be appended to")
         }
-        RunFileOwner::Agent => FileComparison::Restore("made too large"),
+        RunFileOwner::Agent => FileComparison::Restore("grew too large"),
         RunFileOwner::Runner | RunFileOwner::Host => FileComparison::Restore("changed"),
     }
 }

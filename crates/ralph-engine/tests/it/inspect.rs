@@ -25,16 +25,16 @@ impl InspectedSandbox {
         let sandboxes = directory.path().join("sandboxes");
         let provider = LocalProvider::new(sandboxes, "/usr/local/bin:/usr/bin:/bin");
         let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
-        let made = Self {
+        let inspected = Self {
             sandbox,
             _directory: directory,
         };
-        made.run(
+        inspected.run(
             "git init --quiet && mkdir src && echo old >src/kept.txt && echo out >.gitignore && git add . \
              && git -c user.name=a -c user.email=a@localhost commit --quiet --message base",
         )
         .await;
-        made
+        inspected
     }
 
     async fn run(&self, command: &str) -> String {
@@ -58,30 +58,36 @@ impl InspectedSandbox {
 
 #[tokio::test]
 async fn a_running_command_is_not_disturbed() {
-    let made = InspectedSandbox::new().await;
-    let head = made.head().await;
+    let inspected = InspectedSandbox::new().await;
+    let head = inspected.head().await;
     // The lock of the index is held, as by a `git commit` that waits for a hook.
     let command = "echo new >src/new.txt; echo changed >src/kept.txt; touch .git/index.lock out; \
         until test -e ../scratch/seen; do sleep 0.05; done; rm .git/index.lock; git status --porcelain";
     let inspection = async {
-        while inspect::read_file(&*made.sandbox, &WorkspacePath::parse("out").unwrap())
+        while inspect::read_file(&*inspected.sandbox, &WorkspacePath::parse("out").unwrap())
             .await
             .is_err()
         {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let before = made.run("find .git | sort; sha256sum .git/index").await;
-        let diff = inspect::diff(&*made.sandbox, &head).await.unwrap();
-        let tree = inspect::tree(&*made.sandbox).await.unwrap();
+        let before = inspected
+            .run("find .git | sort; sha256sum .git/index")
+            .await;
+        let diff = inspect::diff(&*inspected.sandbox, &head).await.unwrap();
+        let tree = inspect::tree(&*inspected.sandbox).await.unwrap();
         let file = WorkspacePath::parse("src/new.txt").unwrap();
-        let file = inspect::read_file(&*made.sandbox, &file).await.unwrap();
-        let after = made.run("find .git | sort; sha256sum .git/index").await;
+        let file = inspect::read_file(&*inspected.sandbox, &file)
+            .await
+            .unwrap();
+        let after = inspected
+            .run("find .git | sort; sha256sum .git/index")
+            .await;
         assert_eq!(before, after);
-        assert_eq!(made.run("ls -A ../scratch").await, "");
-        made.run("touch ../scratch/seen").await;
+        assert_eq!(inspected.run("ls -A ../scratch").await, "");
+        inspected.run("touch ../scratch/seen").await;
         (diff, tree, file)
     };
-    let (status, (diff, tree, file)) = tokio::join!(made.run(command), inspection);
+    let (status, (diff, tree, file)) = tokio::join!(inspected.run(command), inspection);
     assert_eq!(status, " M src/kept.txt\n?? src/new.txt\n");
     let patch = String::from_utf8(diff.patch).unwrap();
     assert!(patch.contains("-old\n+changed\n"), "{patch}");
@@ -108,17 +114,17 @@ async fn a_running_command_is_not_disturbed() {
 
 #[tokio::test]
 async fn results_are_limited() {
-    let made = InspectedSandbox::new().await;
-    let head = made.head().await;
+    let inspected = InspectedSandbox::new().await;
+    let head = inspected.head().await;
     let large = b"0123456789abcde\n".repeat(usize::try_from(MAX_FILE_BYTES).unwrap() / 16 + 1);
-    made.write("large.txt", &large).await;
-    let diff = inspect::diff(&*made.sandbox, &head).await.unwrap();
+    inspected.write("large.txt", &large).await;
+    let diff = inspect::diff(&*inspected.sandbox, &head).await.unwrap();
     assert_eq!(
         (diff.patch.len(), diff.is_truncated),
         (MAX_DIFF_BYTES, true)
     );
     let path = WorkspacePath::parse("large.txt").unwrap();
-    let read = inspect::read_file(&*made.sandbox, &path).await;
+    let read = inspect::read_file(&*inspected.sandbox, &path).await;
     let refused = read.unwrap_err();
     assert!(
         matches!(
@@ -130,19 +136,20 @@ async fn results_are_limited() {
         ),
         "{refused}"
     );
-    made.run("mkdir many && cd many && seq 1 20100 | xargs touch")
+    inspected
+        .run("mkdir many && cd many && seq 1 20100 | xargs touch")
         .await;
-    let tree = inspect::tree(&*made.sandbox).await.unwrap();
+    let tree = inspect::tree(&*inspected.sandbox).await.unwrap();
     assert_eq!(tree.entries.len(), inspect::MAX_TREE_ENTRIES);
     assert!(tree.is_truncated);
 }
 
 #[tokio::test]
 async fn a_damaged_repository_is_an_error_and_not_an_empty_diff() {
-    let made = InspectedSandbox::new().await;
-    let head = made.head().await;
-    made.run("rm -rf .git/objects/*").await;
-    let failed = inspect::diff(&*made.sandbox, &head).await.unwrap_err();
+    let inspected = InspectedSandbox::new().await;
+    let head = inspected.head().await;
+    inspected.run("rm -rf .git/objects/*").await;
+    let failed = inspect::diff(&*inspected.sandbox, &head).await.unwrap_err();
     assert!(matches!(failed, RunError::Git(_)), "{failed}");
-    assert_eq!(made.run("ls -A ../scratch").await, "");
+    assert_eq!(inspected.run("ls -A ../scratch").await, "");
 }

@@ -57,7 +57,7 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
         SentCommandOutcome::Done(done) => {
             return Err(refused_error(&state, &command, &done.detail));
         }
-        SentCommandOutcome::Deferred => format!("commands can reach `{host}` when it goes on"),
+        SentCommandOutcome::Deferred => format!("commands can reach `{host}` once it resumes"),
     };
     context.output().print_lines(&[run_line(&state, &said)])?;
     if args.project {

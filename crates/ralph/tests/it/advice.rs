@@ -165,7 +165,7 @@ fn a_diagnosis_is_shown_and_applied_with_one_command() {
         .expect(0)
         .stdout;
     assert!(
-        applied.contains("1 signs, 1 edits of the task, profile `strong`"),
+        applied.contains("1 guardrails, 1 edits of the task, profile `strong`"),
         "{applied}"
     );
     assert!(
@@ -194,7 +194,7 @@ fn a_diagnosis_is_shown_and_applied_with_one_command() {
     assert!(
         project
             .file("activity.log")
-            .contains("the profile `strong` answers from now on")
+            .contains("now using profile `strong`")
     );
     project.audit();
 }
@@ -234,7 +234,7 @@ fn a_doctor_that_cannot_be_read_is_asked_once_more_and_breaks_nothing() {
     let project = paused(Project::new(), &[bad.clone(), bad], &[finish()]);
     let ended = project.ralph(&["diagnose", "last"]).expect(1);
     assert!(
-        ended.stderr.contains("the doctor could not help"),
+        ended.stderr.contains("the doctor failed"),
         "{}",
         ended.stderr
     );

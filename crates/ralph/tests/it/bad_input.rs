@@ -246,7 +246,7 @@ fn a_state_directory_that_cannot_be_used_is_refused() {
         &project,
         project.run(),
         1,
-        "cannot create `[..]/home` — File exists (os error 17) — move away what is in its place, or set RALPH_HOME to another directory",
+        "cannot create `[..]/home` — File exists (os error 17) — move the existing entry away, or set `RALPH_HOME` to another directory",
     );
     assert_eq!(fs::read_to_string(project.home()).unwrap(), "mine\n");
     let project = ready().without_env("RALPH_HOME").without_env("HOME");
@@ -264,7 +264,7 @@ fn a_state_directory_that_cannot_be_used_is_refused() {
         &project,
         project.run(),
         1,
-        "cannot [..] `[..]/home` — Read-only file system (os error 30) — make the directory writable for you, or set RALPH_HOME to one that is",
+        "cannot [..] `[..]/home` — Read-only file system (os error 30) — make the directory writable, or set `RALPH_HOME` to a writable one",
     );
 }
 

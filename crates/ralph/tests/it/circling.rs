@@ -129,7 +129,7 @@ fn the_ladder_is_climbed_and_the_run_recovers() {
         "signal stagnation +0.3: ",
         "GUTTER 0.8, 1 in a row; mitigation: rotate",
         "mitigation: switch to the fallback profile `strong`",
-        "the profile `strong` answers from now on",
+        "now using profile `strong`",
         "mitigation: ask the doctor",
         "report 1 of the doctor: The fixture is missing.",
     ] {
@@ -180,7 +180,7 @@ fn a_missing_rung_is_skipped_and_the_user_is_asked_before_failure() {
     assert!(
         project
             .file("activity.log")
-            .contains("mitigation: no fallback profile: profile `cheap` is already in use")
+            .contains("mitigation: skipped fallback profile: profile `cheap` is already in use")
     );
     let reason = project.show()["reason"].as_str().unwrap().to_owned();
     assert!(

@@ -166,7 +166,7 @@ fn changes_and_commits_of_a_check_never_land_on_the_branch() {
     let tampered = project.event_values("tamper", "finding");
     let discarded = |finding: &Value| {
         let finding = finding.as_str().unwrap_or_default();
-        finding.contains("by the check `sh check.sh`") && finding.ends_with("; put back")
+        finding.contains("by the check `sh check.sh`") && finding.ends_with("; restored")
     };
     assert!(tampered.iter().any(discarded), "{tampered:?}");
     project.audit();

@@ -246,7 +246,7 @@ fn a_pinned_contract_that_was_changed_is_an_error() {
     .unwrap();
     let refused = project.ralph(&["resume", "last"]).expect(11);
     let expected = format!(
-        "the pinned contract `{}` is not the one that the journal names by its digest",
+        "the pinned contract `{}` does not match its digest in the journal",
         kept[0].display()
     );
     assert!(refused.stdout.contains(&expected), "{}", refused.combined());

@@ -15,7 +15,7 @@ fn kill_during(live: LiveRun<'_>, kind: &str, count: usize) {
 #[track_caller]
 fn expect_pause(project: &Project, command: &str) {
     let paused = project.ralph(&["resume", "last"]).expect(11);
-    let reason = format!("ralph died 2 times in a row while `{command}` ran");
+    let reason = format!("ralph crashed 2 times in a row while `{command}` was running");
     assert!(paused.stdout.contains(&reason), "{}", paused.stdout);
     let shown = project.show()["reason"].as_str().unwrap().to_owned();
     assert!(shown.contains(&reason), "{shown}");

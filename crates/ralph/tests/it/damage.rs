@@ -292,14 +292,9 @@ fn commits_lost_with_the_repository_are_reported_and_the_audit_passes() {
         refused[0]
             .as_str()
             .unwrap()
-            .contains("is not on the branch any more")
+            .contains("is no longer on the branch")
     );
-    assert!(
-        damaged
-            .0
-            .prompt(2)
-            .contains("is not on the branch any more")
-    );
+    assert!(damaged.0.prompt(2).contains("is no longer on the branch"));
     assert_eq!(damaged.0.delivered(), ["a.txt", "b.txt", "d.txt"]);
     damaged.0.audit();
 }
@@ -381,7 +376,7 @@ fn work_beside_huge_files(damaged: &DamagedProject) {
     ];
     assert_eq!(results, expected);
     let errors = damaged.0.file("errors.log");
-    let named = "not committed: larger than the 20 MiB that a commit may have: ";
+    let named = "not committed: larger than 20 MiB, the limit of a commit: ";
     assert_eq!(errors.matches(named).count(), 2, "{errors}");
     for name in ["`big.bin`", "`a *[b].bin`", "`deep/big.bin`", "`empty.txt`"] {
         assert!(errors.contains(name), "{name}: {errors}");

@@ -281,8 +281,8 @@ fn history_that_the_host_has_is_not_rewritten() {
         refused[0].as_str().unwrap().contains("non-fast-forward"),
         "{refused:?}"
     );
-    assert!(project.prompt(3).contains("the commits were not taken"));
-    assert!(project.prompt(4).contains("the commits were not taken"));
+    assert!(project.prompt(3).contains("the commits were not imported"));
+    assert!(project.prompt(4).contains("the commits were not imported"));
     // Commits on another branch count if they descend from the run's.
     let subjects = project.git(&["log", "--format=%s", "main..ralph/task/make-two-files"]);
     assert_eq!(subjects, "Three\nother\nMake two files");

@@ -35,9 +35,7 @@ fn a_message_to_a_model_is_in_exactly_one_prompt() {
     let project = paused(Project::new().set("mode", "guided"));
     let ended = project.ralph(&["tell", "last", "use", "a.txt"]).expect(0);
     assert!(
-        ended
-            .stdout
-            .ends_with(": the message waits to be taken up\n"),
+        ended.stdout.ends_with(": the message is queued\n"),
         "{}",
         ended.stdout
     );
@@ -171,7 +169,7 @@ fn a_blocked_host_is_shown_with_the_command_that_allows_it() {
     );
     assert!(shown.contains(&lines), "{shown}");
     let seen = ralph.run(&["allow", ONE, "b.example:5432"]);
-    let said = format!("run {ONE}: commands can reach `b.example:5432` when it goes on\n");
+    let said = format!("run {ONE}: commands can reach `b.example:5432` once it resumes\n");
     assert_eq!(
         (seen.code, seen.stdout, seen.stderr),
         (0, said, String::new())
@@ -207,7 +205,7 @@ fn a_host_can_be_allowed_for_later_runs_too() {
     for last in ["now", "already"] {
         let seen = ralph.run(&["allow", "one", "*.a.example", "--project"]);
         let said = format!(
-            "run {ONE}: commands can reach `*.a.example` when it goes on\n`{}` lists `*.a.example` {last}\n",
+            "run {ONE}: commands can reach `*.a.example` once it resumes\n`{}` lists `*.a.example` {last}\n",
             shown.display()
         );
         assert_eq!(
@@ -223,7 +221,7 @@ fn a_host_can_be_allowed_for_later_runs_too() {
     let seen = ralph.run(&["allow", "one", "a.example", "--project"]);
     let expected = RalphOutput {
         code: 1,
-        stdout: format!("run {ONE}: commands can reach `a.example` when it goes on\n"),
+        stdout: format!("run {ONE}: commands can reach `a.example` once it resumes\n"),
         stderr: format!(
             "ralph: cannot use `{}` — line 2, column 11: invalid type: integer `1`, expected a sequence — \
              correct that line\n",

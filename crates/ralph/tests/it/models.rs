@@ -151,7 +151,7 @@ fn a_refused_key_pauses_at_once() {
     assert_data_eq!(
         project.show()["reason"].as_str().unwrap().to_owned(),
         str![
-            "model `acme/one` refused the credential: status 401, Incorrect API key provided: *** — give it a valid key in `ACME_API_KEY`, then `ralph resume`"
+            "model `acme/one` refused the credential: status 401, Incorrect API key provided: *** — set `ACME_API_KEY` to a valid key, then `ralph resume`"
         ]
     );
 }
@@ -257,7 +257,7 @@ fn an_unusable_fallback_is_skipped() {
         .set("model_profile_fallback", "far");
     project.ralph(&["run"]).expect(10);
     let log = project.file("activity.log");
-    let line = "mitigation: no fallback profile: model `zai/glm-4.7` cannot be asked, `ZAI_API_KEY` is not set";
+    let line = "mitigation: skipped fallback profile: model `zai/glm-4.7` cannot be asked, `ZAI_API_KEY` is not set";
     assert!(log.contains(line), "{log}");
     assert_eq!(profiles_chosen(&project), ["web"]);
 }

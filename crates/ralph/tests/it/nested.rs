@@ -80,7 +80,7 @@ fn a_forged_mark_is_refused_and_the_files_stay() {
     let [why] = refused.as_slice() else {
         panic!("{refused:?}");
     };
-    let mark = "carries `Ralph-Action: forged/1/1`, which only ralph writes, into its own commits; commit the files again without that line";
+    let mark = "has the line `Ralph-Action: forged/1/1`, which is reserved for ralph's own commits; commit the files again without it";
     assert!(why.as_str().unwrap().ends_with(mark), "{why}");
     assert!(project.prompt(2).contains(mark));
     let log = project.git(&["log", "--format=%s", "main..ralph/task/make-two-files"]);
@@ -104,7 +104,7 @@ fn the_mark_of_an_action_stays_on_a_commit_that_was_amended() {
     project.run().expect(0);
     // Only the commit in its original form is missing.
     let refused = project.event_values("import_refused", "why");
-    let is_about_marks = |why: &Value| why.as_str().unwrap().contains("carries");
+    let is_about_marks = |why: &Value| why.as_str().unwrap().contains("reserved for ralph");
     assert!(!refused.iter().any(is_about_marks), "{refused:?}");
     let log = project.git(&["log", "--format=%s", "main..ralph/task/make-two-files"]);
     assert_eq!(log, "One");

@@ -209,7 +209,7 @@ fn a_wait_survives_the_death_of_the_program() {
 #[test]
 fn a_wait_ends_at_its_limit() {
     for (limit, calls, waited) in [
-        ("0s", 5, "it was asked several times"),
+        ("0s", 5, "several attempts failed"),
         ("50ms", 7, "the run waited 1s for it"),
     ] {
         let api = FakeModelApi::start([busy(503)]).unwrap();
@@ -295,7 +295,7 @@ fn a_refused_request_shows_the_providers_words_and_the_setting() {
         (
             403,
             "your plan does not include this model",
-            "model `acme/one` refused the credential: status 403, your plan does not include this model — give it a key in `ACME_API_KEY` that may use this model, or choose another one with `ralph profile`, then `ralph resume`",
+            "model `acme/one` refused the credential: status 403, your plan does not include this model — set `ACME_API_KEY` to a key that may use this model, or choose another one with `ralph profile`, then `ralph resume`",
         ),
         (
             404,

@@ -116,7 +116,7 @@ fn a_process_whose_journal_was_changed_in_place_parks() {
         }
         let parked = live.wait().expect(11);
         let id = dir.file_name().unwrap().to_string_lossy().into_owned();
-        let says = format!("ralph: run `{id}` does not belong to this process any more — ");
+        let says = format!("ralph: run `{id}` no longer belongs to this process — ");
         assert!(
             parked.stderr.starts_with(&says),
             "{change}: {}",

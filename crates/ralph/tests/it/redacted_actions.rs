@@ -151,7 +151,7 @@ fn a_redacted_line_is_not_written_over_the_original() {
     assert_eq!(
         reasons(&project, 1),
         [
-            "line 2 of `config.yml` would be the redacted form of a line that is there now; `[REDACTED]` \
+            "line 2 of `config.yml` is the redacted form of an existing line; `[REDACTED]` \
           stands for text that is not shown, so leave that line out of the change"
         ]
     );
@@ -194,7 +194,7 @@ fn a_resumed_run_does_not_perform_a_redacted_reply() {
         let label = event["label"].as_str().unwrap();
         assert!(!["url.txt", "leak.txt"].contains(&label), "{event}");
     }
-    assert!(project.file("errors.log").contains("cannot be read again"));
+    assert!(project.file("errors.log").contains("can no longer be read"));
     let branch = project.show()["branch"].as_str().unwrap().to_owned();
     let patch = project.git(&["log", "--patch", &format!("main..{branch}")]);
     assert!(!patch.contains("REDACTED"), "{patch}");

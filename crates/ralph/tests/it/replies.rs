@@ -108,7 +108,7 @@ fn an_unclear_claim_ticks_nothing_and_is_answered_with_the_open_boxes() {
         ]
     );
     let prompt = project.prompt(2);
-    let answer = "claim checkboxes by their id; open are: 2. the-file-b-txt-is-there: The file b.txt is there";
+    let answer = "claim checkboxes by their id; open checkboxes: 2. the-file-b-txt-is-there: The file b.txt is there";
     assert!(prompt.contains(answer), "{prompt}");
     project.audit();
 }

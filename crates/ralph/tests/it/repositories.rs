@@ -195,7 +195,9 @@ fn a_branch_moved_by_another_process_is_not_overwritten() {
     live.wait().expect(11);
     let reason = project.show()["reason"].as_str().unwrap().to_owned();
     assert!(
-        reason.starts_with("branch `ralph/task/make-two-files` was moved by somebody else — "),
+        reason.starts_with(
+            "branch `ralph/task/make-two-files` has commits that ralph did not push — "
+        ),
         "{reason}"
     );
     assert_eq!(project.git(&["rev-parse", branch]), mine);

@@ -27,7 +27,7 @@ fn a_weakened_test_is_listed_before_a_hundred_other_files() {
     let change = "`tests/zz_test.py`: test weakened: 1 assertion removed";
     let pull = project.pull();
     let body = pull["body"].as_str().unwrap();
-    let (_, list) = body.split_once("## Changes to look at twice").unwrap();
+    let (_, list) = body.split_once("## Changes to review closely").unwrap();
     let lines: Vec<&str> = list.lines().filter(|line| line.starts_with("- ")).collect();
     assert_eq!(lines[0], format!("- {change}; test file"));
     assert!(

@@ -21,7 +21,7 @@ fn agent_lines(world: &EngineTestRun) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn some_ends_are_followed_by_another_try_and_some_by_the_next_iteration() {
+async fn some_ends_lead_to_another_attempt_and_some_to_the_next_iteration() {
     let stalls = ScriptedAgent::new(&["echo hello; sleep 60", DO_TASK]);
     let stalls = stalls.with_idle_timeout(Duration::from_millis(700));
     let patient = format!("echo wait 20000; sleep 2; {DO_TASK}");
@@ -283,7 +283,7 @@ async fn an_agent_that_does_nothing_pauses_the_run() {
     let world = EngineTestRun::new("");
     let idle = PauseReason::Broken {
         what: "`script` changed nothing in 3 iterations".into(),
-        fix: "look at `ralph logs`, make the task clearer, then `ralph resume`".into(),
+        fix: "read `ralph logs`, make the task clearer, then `ralph resume`".into(),
     };
     assert_eq!(
         world.run_to_end(ScriptedAgent::new(&["true"])).await,

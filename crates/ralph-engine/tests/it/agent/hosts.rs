@@ -48,13 +48,13 @@ async fn a_host_is_allowed_while_the_agent_works() {
     let answers = world
         .wait_for(|events| Some(command_results(events)).filter(|done| done.len() == 4))
         .await;
-    let well = |host: &str| (true, format!("commands can reach `{host}` from now on"));
+    let allowed = |host: &str| (true, format!("commands can reach `{host}` from now on"));
     assert_eq!(
         answers,
         [
-            well("a.example"),
-            well("*.b.example"),
-            well("a.example"),
+            allowed("a.example"),
+            allowed("*.b.example"),
+            allowed("a.example"),
             (false, "the gate does not want it".into()),
         ]
     );
@@ -137,7 +137,7 @@ fn a_host_is_allowed_for_an_idle_run() {
     let done = walled.apply_offline(allow("B.example:8443"));
     assert_eq!(
         (done.succeeded, done.detail.as_str()),
-        (true, "commands can reach `b.example:8443` when it goes on")
+        (true, "commands can reach `b.example:8443` once it resumes")
     );
     let hosts = Vec::from_iter(walled.state().allowed_hosts);
     assert_eq!(hosts, ["b.example:8443"]);
@@ -145,10 +145,7 @@ fn a_host_is_allowed_for_an_idle_run() {
     let done = closed.apply_offline(allow("b.example"));
     assert_eq!(
         (done.succeeded, done.detail.as_str()),
-        (
-            false,
-            "its sandbox has no way out that could be opened for a host"
-        )
+        (false, "its sandbox has no gate that could allow a host")
     );
     assert!(closed.state().allowed_hosts.is_empty());
 }
@@ -160,7 +157,7 @@ async fn a_run_without_a_gate_cannot_allow_hosts() {
     world.wait_for_text("ready").await;
     assert_eq!(
         world.send_command(allow("a.example")).await.as_deref(),
-        Some("its sandbox has no way out that could be opened for a host")
+        Some("its sandbox has no gate that could allow a host")
     );
     assert_eq!(world.send_command(Command::Stop).await, None);
     assert_eq!(working.wait().await, RunStatus::Stopped);

@@ -52,13 +52,13 @@ async fn a_pause_a_rotation_and_a_stop_end_the_agent_at_once() {
         let working = world.start(ScriptedAgent::new(&[ENDLESS, &keeps]));
         world.wait_for_text("working").await;
         world.gate.push_charge(0.5);
-        let told = Instant::now();
+        let sent_at = Instant::now();
         assert_eq!(world.send_command(wish.clone()).await, None);
         if wish == Command::Pause {
             let paused = RunStatus::Paused(PauseReason::Person);
             world.wait_for_status(&paused).await;
             assert_eq!(running_processes(&world), 0);
-            assert!(told.elapsed() < SOON, "{:?}", told.elapsed());
+            assert!(sent_at.elapsed() < SOON, "{:?}", sent_at.elapsed());
             assert_eq!(world.send_command(Command::Resume).await, None);
         }
         assert_eq!(working.wait().await, status, "{wish:?}");

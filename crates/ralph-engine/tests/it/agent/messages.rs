@@ -21,7 +21,7 @@ fn agent_and_message_lines(world: &EngineTestRun) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_that_takes_messages_acknowledges_one_while_working() {
+async fn an_agent_that_accepts_messages_acknowledges_one_while_working() {
     let world = EngineTestRun::new(GUIDED);
     let listens = format!(
         "read prompt; echo ready; read first; echo \"ack $first\"; read second; echo \"ack $second\"; \
@@ -32,11 +32,11 @@ async fn an_agent_that_takes_messages_acknowledges_one_while_working() {
     assert_eq!(world.send_command(message("use one")).await, None);
     assert_eq!(world.send_command(message("and be quick")).await, None);
     assert_eq!(working.wait().await, RunStatus::Succeeded);
-    let mut told = agent_and_message_lines(&world);
+    let mut lines = agent_and_message_lines(&world);
     // The second may be queued before or after the first is acknowledged.
-    told.sort_by_key(|line| line.contains("be quick"));
+    lines.sort_by_key(|line| line.contains("be quick"));
     assert_eq!(
-        told,
+        lines,
         [
             "1.1 starts",
             "`use one` queued",
@@ -134,7 +134,7 @@ async fn a_message_waits_for_an_idle_run() {
     let done = world.apply_offline(message("use one"));
     assert_eq!(
         (done.succeeded, done.detail.as_str()),
-        (true, "the message waits to be taken up")
+        (true, "the message is queued")
     );
     assert_eq!(world.state().messages[0].state, MessageState::Queued);
     assert_eq!(

@@ -253,11 +253,11 @@ impl EngineTestRun {
     /// Applies a command to the run while no process works on it.
     pub(super) fn apply_offline(&self, command: Command) -> CommandResult {
         let id = format!("{:04}", self.sent_commands.fetch_add(1, Ordering::SeqCst));
-        let letter = CommandFile { id, command };
+        let file = CommandFile { id, command };
         let (clock, redactor) = (Self::clock(), Redactor::new(Vec::new()));
         let mut journal = self.journal();
         let done =
-            user_commands::apply_offline(&self.dir, &mut journal, &letter, (&*clock, &redactor));
+            user_commands::apply_offline(&self.dir, &mut journal, &file, (&*clock, &redactor));
         done.unwrap().unwrap()
     }
 
@@ -271,11 +271,11 @@ impl EngineTestRun {
     }
 
     /// Waits until the events satisfy a condition.
-    pub(super) async fn wait_for<T>(&self, look: impl Fn(&[Event]) -> Option<T>) -> T {
+    pub(super) async fn wait_for<T>(&self, condition: impl Fn(&[Event]) -> Option<T>) -> T {
         let started = Instant::now();
         loop {
             let events = self.events();
-            if let Some(found) = look(&events) {
+            if let Some(found) = condition(&events) {
                 return found;
             }
             assert!(started.elapsed() < TEST_TIMEOUT, "{events:#?}");
@@ -301,13 +301,9 @@ impl EngineTestRun {
     }
 
     /// Waits until the agent has printed a text.
-    pub(super) async fn wait_for_text(&self, words: &str) {
-        self.wait_for(|events| {
-            agent_texts(events)
-                .contains(&words.to_owned())
-                .then_some(())
-        })
-        .await;
+    pub(super) async fn wait_for_text(&self, text: &str) {
+        self.wait_for(|events| agent_texts(events).contains(&text.to_owned()).then_some(()))
+            .await;
     }
 
     /// Returns the texts of the agent.
@@ -327,7 +323,7 @@ impl EngineTestRun {
 }
 
 fn agent_texts(events: &[Event]) -> Vec<String> {
-    let words = events.iter().filter_map(|event| {
+    let texts = events.iter().filter_map(|event| {
         let Event::Agent(AgentSessionEvent::AgentDid {
             did: AgentEvent::Text { text },
             ..
@@ -337,12 +333,12 @@ fn agent_texts(events: &[Event]) -> Vec<String> {
         };
         Some(text.clone())
     });
-    words.collect()
+    texts.collect()
 }
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "only a few events are looked at"
+    reason = "only a few events are relevant"
 )]
 fn event_line(event: &Event) -> Option<String> {
     Some(match event {

@@ -136,5 +136,5 @@ fn a_failing_script_is_in_the_error_log() {
     let project = project.set("max_iterations", "1");
     project.ralph(&["run", "--agent", "command"]).expect(10);
     let errors = project.file("errors.log");
-    assert!(errors.contains("command: broke down: exit 3"), "{errors}");
+    assert!(errors.contains("command: crashed: exit 3"), "{errors}");
 }

@@ -56,7 +56,7 @@ fn from_the_users_repository() {
     stage.run(&["resume", "last"]);
     let told = stage.events();
     let notice = told.iter().find(|event| event["type"] == "notice").unwrap();
-    let words = format!("it was made again up to commit {}", head.short());
+    let words = format!("it was rebuilt up to commit {}", head.short());
     let message = notice["message"].as_str().unwrap();
     assert!(message.contains(&words), "{message}");
     assert!(stage.dir().recovered().join("repo-2.git").exists());

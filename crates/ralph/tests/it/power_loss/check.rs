@@ -104,7 +104,7 @@ impl AcknowledgedEvents {
         };
         commits
             .filter(is_lost)
-            .map(|commit| format!("commit {commit} is not on the branch any more"))
+            .map(|commit| format!("commit {commit} is no longer on the branch"))
             .collect()
     }
 

@@ -172,7 +172,7 @@ async fn an_open_network_is_detected() {
         ),
         (
             vec![(inside, "ok\ngate 200\n", EXIT_OK)],
-            "the probe inside of the sandbox reported nothing about `https://google.com`, `1.1.1.1:443` (exit 0)".into(),
+            "the probe inside the sandbox reported nothing about `https://google.com`, `1.1.1.1:443` (exit 0)".into(),
         ),
         (
             vec![blocked, quiet, (names, "resolved", EXIT_OK)],
@@ -205,11 +205,11 @@ async fn an_unresponsive_gate_is_detected() {
         ),
         (
             "ok\ngate 000\nhost 000\nname 000\ndirect blocked\n",
-            "the gate does not answer from inside of the sandbox",
+            "the gate does not answer from inside the sandbox",
         ),
         (
             "ok\nhost 000\nname 000\ndirect blocked\n",
-            "the probe inside of the sandbox reported nothing about the gate at `127.0.0.1:4141` (exit 0)",
+            "the probe inside the sandbox reported nothing about the gate at `127.0.0.1:4141` (exit 0)",
         ),
     ] {
         let sandbox = ScriptedSelftestSandbox::new(&[("/guest probe", text, EXIT_OK)]);

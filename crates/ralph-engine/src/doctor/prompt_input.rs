@@ -12,7 +12,7 @@ use crate::durable;
 use crate::error::RunError;
 use crate::recorder::Recorder;
 
-/// The most iterations in the chart.
+/// The most iterations whose metrics are included.
 const MAX_ITERATIONS: u32 = 5;
 /// The most bytes of the last output that are read.
 const MAX_OUTPUT: u64 = 64 << 10;
@@ -20,7 +20,7 @@ const MAX_OUTPUT: u64 = 64 << 10;
 const MAX_METRICS: u64 = 1 << 20;
 
 /// Collects the input of the doctor.
-pub(super) fn build_chart(
+pub(super) fn build_prompt_input(
     recorder: &Recorder,
     pinned: &PinnedTask,
 ) -> Result<DoctorPromptInput, RunError> {
