@@ -73,6 +73,7 @@ impl TrackedFiles {
             Some((option, value)) if option.starts_with('-') => value,
             Some(_) | None => word,
         };
+        // pytest selects a test by `file::name`.
         let path = value.split("::").next().unwrap_or_default();
         let Some(path) = command.repository_path(path) else {
             return Vec::new();

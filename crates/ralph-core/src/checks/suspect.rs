@@ -35,6 +35,7 @@ impl AddedLine {
                     let (path, text) = (path.clone(), text.to_owned());
                     lines.push(Self { path, text });
                 }
+                // The header does not count the line `\ No newline at end of file`.
                 left -= u64::from(!line.starts_with('\\'));
             } else if let Some(hunk) = line.strip_prefix("@@ -") {
                 left = hunk_lines(hunk);

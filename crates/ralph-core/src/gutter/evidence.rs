@@ -27,7 +27,7 @@ impl fmt::Display for GutterSignal {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "`fmt` decides exhaustively which signals come here"
+    reason = "`fmt` matches exhaustively and passes only these signals"
 )]
 fn describe_repetition(signal: &GutterSignal) -> String {
     match signal {
@@ -74,7 +74,7 @@ fn describe_thrash(file: &ThrashedFile) -> String {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "`fmt` decides exhaustively which signals come here"
+    reason = "`fmt` matches exhaustively and passes only these signals"
 )]
 fn describe_pattern(signal: &GutterSignal) -> String {
     match signal {
@@ -137,7 +137,7 @@ fn describe_pattern(signal: &GutterSignal) -> String {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "`fmt` decides exhaustively which signals come here"
+    reason = "`fmt` matches exhaustively and passes only these signals"
 )]
 fn describe_progress(signal: &GutterSignal) -> String {
     match signal {

@@ -170,7 +170,7 @@ static LONG_QUOTE: LazyLock<Regex> = LazyLock::new(|| {
 });
 static WORD: LazyLock<Regex> = LazyLock::new(|| compile_regex(r"[A-Za-z_][A-Za-z_0-9]{2,}"));
 
-/// Parts of lines that only summarise errors.
+/// Parts of lines that only summarise errors. Some lack a first letter that may be a capital.
 const SUMMARIES: &[&str] = &[
     "could not compile",
     "aborting due to",
