@@ -192,7 +192,7 @@ fn tokens(line: &str) -> Vec<CommandToken> {
             } else {
                 "|"
             }),
-            // A subshell is read like a sequence; a parenthesis in a word belongs to a substitution.
+            // A subshell is read like a sequence; a parenthesis in a word is a substitution.
             '(' if word.is_none() => Some(";"),
             ')' if word.as_ref().is_none_or(|word| !word.contains('(')) => Some(";"),
             _ => None,

@@ -48,9 +48,9 @@ impl CountCheck {
 
     /// Judges the run by the counts of the same command now and at the base commit.
     ///
-    /// A run with fewer tests than its listing is red, unless it has at least as many as at the base
-    /// commit, because honest suites also differ from their listing. A run without a summary is red
-    /// if the base commit has one.
+    /// A run with fewer tests than its listing is red, unless it has at least as many as at the
+    /// base commit, because honest suites also differ from their listing. A run without a summary
+    /// is red if the base commit has one.
     pub fn judge(
         self,
         line: &str,

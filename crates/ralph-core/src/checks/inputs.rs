@@ -173,8 +173,8 @@ impl CheckInputs {
         self.pending_scripts.pop_front()
     }
 
-    /// Adds the files that a script runs: a shell script, makefile or `package.json`. The whole text
-    /// is read, whichever target or script the check uses.
+    /// Adds the files that a script runs: a shell script, makefile or `package.json`. The whole
+    /// text is read, whichever target or script the check uses.
     pub fn add_script(&mut self, path: &str, text: &str, files: &TrackedFiles) {
         let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
         let name = path.rsplit('/').next().unwrap_or_default();

@@ -123,8 +123,8 @@ pub(super) fn is_python(program: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestListing {
     pub runner: TestRunner,
-    /// The command line that lists the tests; `None` if the runner cannot list the same tests, or if
-    /// the check's command line cannot be extended.
+    /// The command line that lists the tests; `None` if the runner cannot list the same tests, or
+    /// if the check's command line cannot be extended.
     pub command: Option<String>,
     line: String,
     words: Vec<String>,

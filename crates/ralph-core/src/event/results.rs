@@ -62,7 +62,8 @@ impl ActionResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum IterationOutcome {
-    /// No action ended the iteration early. Some may have failed if the task continues after errors.
+    /// No action ended the iteration early. Some may have failed if the task continues after
+    /// errors.
     Completed,
     /// An action failed or was refused; the remaining ones were not attempted.
     ActionFailed { index: usize },

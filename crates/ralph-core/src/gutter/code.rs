@@ -1,6 +1,6 @@
 //! Summarises the diff of an iteration: a sample of the added lines, the number of lines of the
-//! previous iteration that are gone, and whether only the formatting changed. The previous iteration
-//! is here the last one that changed something.
+//! previous iteration that are gone, and whether only the formatting changed. The previous
+//! iteration is here the last one that changed something.
 
 use std::collections::{BTreeMap, BTreeSet};
 

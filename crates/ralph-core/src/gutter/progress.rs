@@ -179,8 +179,8 @@ pub(super) fn recent_progress(window: &IterationWindow) -> Option<GutterSignal> 
     })
 }
 
-/// Detects a repeated failure whose problems change or become fewer: some build tools print the same
-/// message for every error.
+/// Detects a repeated failure whose problems change or become fewer: some build tools print the
+/// same message for every error.
 pub(super) fn problems_changed(
     window: &IterationWindow,
     repeated: Option<&GutterSignal>,

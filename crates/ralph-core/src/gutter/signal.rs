@@ -77,8 +77,8 @@ pub enum GutterSignal {
         problem: String,
         iterations: Vec<u32>,
     },
-    /// One of the two previous iterations ticked a box or improved the tests, and no more tests fail
-    /// since.
+    /// One of the two previous iterations ticked a box or improved the tests, and no more tests
+    /// fail since.
     RecentProgress { iteration: u32 },
     /// Fewer tests fail than before, or they are green for the first time.
     TestsCloser {
