@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The longest name of a guardrail, in characters.
+/// The longest name of a guardrail or author of a note, in characters.
 const MAX_NAME: usize = 80;
 /// The longest value of any other field, in characters.
 const MAX_TEXT: usize = 1000;
@@ -117,7 +117,7 @@ impl Note {
     }
 }
 
-/// Joins the words of `text` into one line without control characters.
+/// Joins the words of `text` into one line without control characters, and truncates it.
 fn one_line(text: &str, max_chars: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let clean: String = words

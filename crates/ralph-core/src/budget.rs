@@ -147,7 +147,7 @@ pub fn format_minutes(duration: Duration) -> String {
 }
 
 /// Returns the first budget that is used up. The engine checks it before each iteration, model
-/// call and command.
+/// call and action.
 ///
 /// Never returns `Iterations`: an iteration counts when it starts, so the running one is within
 /// the budget. [`may_start_iteration`] checks that budget.
@@ -198,11 +198,12 @@ pub fn max_output_tokens(
         left.checked_sub(input_tokens)
     });
     let mut output = wanted;
-    for (budget, paid) in [(Budget::Cost, by_cost), (Budget::Tokens, by_tokens)] {
-        let Some(paid) = paid else {
+    for (budget, affordable) in [(Budget::Cost, by_cost), (Budget::Tokens, by_tokens)] {
+        // The outer `None` is an unset budget, the inner one a budget that the input exceeds.
+        let Some(affordable) = affordable else {
             continue;
         };
-        output = output.min(paid.unwrap_or(0));
+        output = output.min(affordable.unwrap_or(0));
         if output < MIN_OUTPUT_TOKENS.min(wanted) {
             return Err(budget);
         }
@@ -220,15 +221,15 @@ pub fn warnings(limits: &BudgetLimits, before: &Spent, after: &Spent) -> Vec<(Bu
     budget_uses(limits, after)
         .into_iter()
         .filter_map(|now| {
-            let was = earlier.iter().find(|use_| use_.budget == now.budget)?.share;
-            let passed = |percent: &u8| {
-                let mark = f64::from(*percent) / 100.0;
-                was < mark && now.share >= mark
+            let share_before = earlier.iter().find(|use_| use_.budget == now.budget)?.share;
+            let is_crossed = |percent: &u8| {
+                let threshold = f64::from(*percent) / 100.0;
+                share_before < threshold && now.share >= threshold
             };
             WARN_PERCENTAGES
                 .into_iter()
                 .rev()
-                .find(passed)
+                .find(is_crossed)
                 .map(|percent| (now.budget, percent))
         })
         .collect()

@@ -20,7 +20,7 @@ pub enum DebugLog {
     Activity,
     /// `errors.log`.
     Errors,
-    /// `test_output.txt` of the last iteration.
+    /// `test_output.txt` of the last iteration: the output of all its commands.
     TestOutput,
 }
 
@@ -105,10 +105,10 @@ pub fn is_valid_custom_id(id: &str) -> bool {
         && id
             .bytes()
             .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
-    let is_taken = id == TEST_ID
+    let is_reserved = id == TEST_ID
         || id.starts_with(VERIFY_ID_PREFIX)
         || DebugLog::ALL.iter().any(|(log, _)| *log == id);
-    is_well_formed && !is_taken
+    is_well_formed && !is_reserved
 }
 
 #[cfg(test)]

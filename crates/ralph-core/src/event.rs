@@ -48,17 +48,16 @@ pub const RECORD_VERSION: u32 = 1;
 pub struct JournalRecord {
     /// The format's version.
     pub v: u32,
-    /// Its number; the first is 1.
+    /// The first is 1.
     pub seq: u64,
     /// The SHA-256 of the previous line without its newline; of no bytes for the first.
     pub prev: Digest,
     /// The time of writing.
     pub at: jiff::Timestamp,
-    /// The run's active time by then, without pauses.
+    /// The run's active time until then, without pauses.
     pub active_ms: u64,
-    /// The opening of the run that wrote it; see [`RunEvent::RunOpened`].
+    /// The epoch of the process that wrote it; see [`RunEvent::RunOpened`].
     pub epoch: u32,
-    /// The event.
     pub event: Event,
 }
 

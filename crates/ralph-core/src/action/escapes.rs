@@ -1,12 +1,12 @@
 //! Decodes the strings of a reply, including escapes that are not valid JSON but common in replies.
 //!
-//! A backslash before any other character belongs to the content: `\d` stays `\d`, `\$HOME` stays
+//! A backslash that starts no valid escape is part of the content: `\d` stays `\d`, `\$HOME` stays
 //! `\$HOME`. Three cases can only be decided once the whole string is known:
 //!
 //! - `\'` is an apostrophe if the string has no unescaped one, because then the model escapes all
 //!   of them. Next to unescaped apostrophes (`'it\'s'`, `'\''`) it is code and keeps its backslash.
-//! - `\b` and `\f` in a string with a lone backslash belong to a regular expression or to LaTeX
-//!   (`\b\d+\b`), not to control characters.
+//! - `\b` and `\f` in a string with a lone backslash are part of a regular expression or of LaTeX
+//!   (`\b\d+\b`), not control characters.
 //! - `C:\Users\new` is ambiguous between a line break and a directory, so it is rejected.
 
 use super::error::ReplyError;
@@ -107,10 +107,10 @@ impl ReplyStringDecoder {
 
 /// Returns whether `text` ends with a Windows drive, such as `C:`.
 fn ends_with_drive(text: &str) -> bool {
-    let mut last = text.chars().rev();
-    last.next() == Some(':')
-        && last.next().is_some_and(|c| c.is_ascii_alphabetic())
-        && !last.next().is_some_and(char::is_alphanumeric)
+    let mut reversed = text.chars().rev();
+    reversed.next() == Some(':')
+        && reversed.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && !reversed.next().is_some_and(char::is_alphanumeric)
 }
 
 /// Returns the decoded character and the length of the escape in bytes, without its backslash.
@@ -136,7 +136,8 @@ fn unescape_unicode(after_backslash: &str) -> Option<(char, usize)> {
         return Some((c, 5));
     }
     let second = hex_unit(after_backslash.get(5..)?.strip_prefix('\\')?)?;
-    let unit = |number: u32| u16::try_from(number).expect("four digits are at most a unit");
+    let unit =
+        |number: u32| u16::try_from(number).expect("four hexadecimal digits fit into 16 bits");
     let Ok(pair) = char::decode_utf16([unit(first), unit(second)]).next()? else {
         return None;
     };

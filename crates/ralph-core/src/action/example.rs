@@ -47,10 +47,11 @@ fn is_prompt_example(answer: &Map<String, Value>) -> bool {
 
 fn has_placeholder(action: &Value) -> bool {
     let text = |field: &str| action.get(field).and_then(Value::as_str);
-    let mut named = FIELDS.into_iter().filter_map(text);
-    let is_content = |text: &str| is_ellipsis(text.trim());
-    named.any(|text| is_placeholder(text.trim()))
-        || text("content").is_some_and(is_content)
+    let mut values = FIELDS.into_iter().filter_map(text);
+    // Real content may look like `<path>`, for example in an HTML file.
+    let is_omitted = |text: &str| is_ellipsis(text.trim());
+    values.any(|text| is_placeholder(text.trim()))
+        || text("content").is_some_and(is_omitted)
         || text("type").is_some_and(|kind| kind.contains('|'))
 }
 

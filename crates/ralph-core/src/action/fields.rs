@@ -72,7 +72,7 @@ impl<'v> ReplyFields<'v, '_> {
             // with one backslash instead of two.
             if text.contains('\u{8}') {
                 return Err(
-                    "contains a backspace, which JSON writes as `\\b`; write `\\\\b` for a backslash and a letter"
+                    "contains a backspace, which JSON writes as `\\b`; write `\\\\b` for a backslash followed by `b`"
                         .to_owned(),
                 );
             }
@@ -86,7 +86,10 @@ impl<'v> ReplyFields<'v, '_> {
             if name != "type" && !names.contains(&name.as_str()) {
                 let allowed = names.join(", ");
                 let shown = one_line(name, MAX_QUOTE_CHARS);
-                self.problem(&shown, format!("unknown field; this action has {allowed}"));
+                self.problem(
+                    &shown,
+                    format!("unknown field; this action accepts {allowed}"),
+                );
             }
         }
     }

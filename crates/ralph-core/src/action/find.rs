@@ -47,19 +47,20 @@ pub(super) struct ReplyObject {
     pub(super) repaired: bool,
 }
 
-/// Finds and parses the answer in a reply; without one, its first object.
-pub(super) fn find(reply: &str, kind: AnswerShape) -> Result<ReplyObject, ReplyError> {
+/// Finds and parses the answer in a reply. Without an answer or example, returns the first other
+/// object, so that the validation can report the missing key.
+pub(super) fn find(reply: &str, shape: AnswerShape) -> Result<ReplyObject, ReplyError> {
     if reply.len() > MAX_REPLY_BYTES {
         return Err(ReplyError::TooLong(reply.len()));
     }
     if let Some(inside) = unquote_json_reply(reply) {
-        let found = find_at_depth(&inside, kind, 0)?;
+        let found = find_at_depth(&inside, shape, 0)?;
         return Ok(ReplyObject {
             repaired: true,
             ..found
         });
     }
-    find_at_depth(reply, kind, 0)
+    find_at_depth(reply, shape, 0)
 }
 
 /// Unquotes a reply that is a single JSON string, because some models encode the object that way.
@@ -68,7 +69,7 @@ fn unquote_json_reply(reply: &str) -> Option<String> {
     if !reply.starts_with('"') {
         return None;
     }
-    // Strict JSON or nothing: whatever else is in quotes may be prose.
+    // Only strict JSON: any other text in quotes may be prose.
     let Ok(inside) = serde_json::from_str::<String>(reply) else {
         return None;
     };
@@ -87,10 +88,10 @@ fn without_fence(text: &str) -> &str {
 
 fn find_at_depth(
     reply: &str,
-    kind: AnswerShape,
+    shape: AnswerShape,
     wrappers: usize,
 ) -> Result<ReplyObject, ReplyError> {
-    let mut answers = AnswerCandidates::new(reply, kind, wrappers);
+    let mut answers = AnswerCandidates::new(reply, shape, wrappers);
     let mut at = 0;
     // Tracked incrementally: scanning back from each object would take quadratic time.
     let mut is_quoted = is_blockquote(reply);
@@ -127,11 +128,11 @@ fn is_blockquote(line: &str) -> bool {
 /// The answers found in a reply so far.
 struct AnswerCandidates<'r> {
     reply: &'r str,
-    kind: AnswerShape,
+    shape: AnswerShape,
     wrappers: usize,
     /// The range of the reply without surrounding whitespace.
     trimmed_range: Range<usize>,
-    /// The first answer; later ones must be equal.
+    /// The first answer; later ones must have the same effect.
     first: Option<Result<ReplyObject, ReplyError>>,
     has_several: bool,
     /// The error to report if the reply contains only examples.
@@ -141,10 +142,10 @@ struct AnswerCandidates<'r> {
 }
 
 impl<'r> AnswerCandidates<'r> {
-    fn new(reply: &'r str, kind: AnswerShape, wrappers: usize) -> Self {
+    fn new(reply: &'r str, shape: AnswerShape, wrappers: usize) -> Self {
         Self {
             reply,
-            kind,
+            shape,
             wrappers,
             trimmed_range: trimmed_range(reply),
             first: None,
@@ -162,7 +163,7 @@ impl<'r> AnswerCandidates<'r> {
 
     /// Classifies and records the next object.
     fn add(&mut self, start: usize, object: LexedObject<'r>, is_quoted: bool) {
-        let read = if object.keys.contains(self.kind.key) {
+        let read = if object.keys.contains(self.shape.key) {
             self.read(start, &object)
         } else if let Some(read) = self.read_wrapped(start, &object) {
             read
@@ -183,7 +184,7 @@ impl<'r> AnswerCandidates<'r> {
             self.example.get_or_insert(error);
         } else if let Some(first) = &self.first {
             self.has_several |= match (first, &read) {
-                (Ok(first), Ok(next)) => !self.kind.has_same_effect(&first.object, &next.object),
+                (Ok(first), Ok(next)) => !self.shape.has_same_effect(&first.object, &next.object),
                 (Err(_), _) | (_, Err(_)) => true,
             };
         } else {
@@ -194,10 +195,10 @@ impl<'r> AnswerCandidates<'r> {
     /// Parses the object at `start`.
     fn read(&self, start: usize, object: &LexedObject<'_>) -> Result<ReplyObject, ReplyError> {
         let span = start..start + object.length;
-        let (value, reading) = repair::read(&self.reply[span.clone()], object)?;
+        let (value, status) = repair::read(&self.reply[span.clone()], object)?;
         Ok(ReplyObject {
             object: value,
-            repaired: reading == RepairStatus::Repaired || span != self.trimmed_range,
+            repaired: status == RepairStatus::Repaired || span != self.trimmed_range,
         })
     }
 
@@ -222,8 +223,8 @@ impl<'r> AnswerCandidates<'r> {
         if !lexer::begins_object(without_fence(text.trim())) {
             return None;
         }
-        match find_at_depth(&text, self.kind, self.wrappers + 1) {
-            Ok(found) if !found.object.contains_key(self.kind.key) => None,
+        match find_at_depth(&text, self.shape, self.wrappers + 1) {
+            Ok(found) if !found.object.contains_key(self.shape.key) => None,
             Ok(found) => Some(Ok(ReplyObject {
                 repaired: true,
                 ..found

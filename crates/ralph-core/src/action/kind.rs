@@ -117,7 +117,7 @@ impl Action {
 /// The model's claims about completed work. The runner verifies each of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// Checkbox ids, such as `M1.1`.
+    /// Checkbox ids, such as `M1.1`, or numbers or texts of checkboxes; not yet resolved.
     pub checkboxes_checked: Vec<String>,
     /// Milestone ids, such as `M1`.
     pub milestones_completed: Vec<String>,

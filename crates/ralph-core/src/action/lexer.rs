@@ -41,7 +41,7 @@ pub(super) struct LexedObject<'t> {
     pub(super) length: usize,
     /// The keys of the object itself, not of nested objects.
     pub(super) keys: BTreeSet<String>,
-    /// A key that occurs twice in this object or a nested one.
+    /// The first key that occurs twice in one object, nested or not; shortened for display.
     pub(super) duplicate_key: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn begins_object(text: &str) -> bool {
     let inside = inside.trim_start();
     let after_name = inside.trim_start_matches(is_word_char);
     match inside.chars().next() {
-        // A comment proves nothing; parsing the whole object decides.
+        // A comment is inconclusive; parsing the whole object decides.
         None | Some('"' | '\'' | '}' | '/' | '#') => true,
         Some(_) => after_name.len() < inside.len() && after_name.trim_start().starts_with(':'),
     }

@@ -26,8 +26,9 @@ impl fmt::Display for RunnerTrailer {
 /// Replaces a commit message that is empty after cleaning.
 const FALLBACK: &str = "Work in progress";
 
-/// Cleans a commit message: removes control characters, lines that imitate the runner's trailers
-/// and surrounding blank space. Never returns an empty message.
+/// Cleans a commit message: removes control characters, lines that imitate the runner's trailers,
+/// spaces at line ends and blank lines at both ends, then truncates it. Never returns an empty
+/// message.
 pub fn clean_message(text: &str) -> String {
     let printable: String = text
         .chars()

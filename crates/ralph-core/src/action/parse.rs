@@ -30,9 +30,9 @@ pub(crate) fn find_object(
     reply: &str,
     key: &'static str,
 ) -> Result<Map<String, Value>, ReplyError> {
-    let kind = AnswerShape {
+    let shape = AnswerShape {
         key,
         effective_keys: &[],
     };
-    find::find(reply, kind).map(|found| found.object)
+    find::find(reply, shape).map(|found| found.object)
 }

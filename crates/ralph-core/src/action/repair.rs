@@ -63,7 +63,7 @@ fn write_tokens(tokens: &[ReplyToken<'_>]) -> Option<String> {
             ReplyToken::Comma => text.push(','),
             ReplyToken::Colon => text.push(':'),
             ReplyToken::Text(decoded) => {
-                text.push_str(&serde_json::to_string(decoded).expect("a text is valid JSON"));
+                text.push_str(&serde_json::to_string(decoded).expect("a string can be serialized"));
             }
             ReplyToken::Word(word) => text.push_str(word),
             ReplyToken::Junk(_) => return None,
@@ -76,8 +76,11 @@ fn write_tokens(tokens: &[ReplyToken<'_>]) -> Option<String> {
 /// Returns whether a repair changed only commas, keywords and quotes around names. An added colon
 /// would turn part of a string into a key.
 fn has_same_content(before: &[ReplyToken<'_>], after: &[ReplyToken<'_>]) -> bool {
-    let solid = |token: &&ReplyToken<'_>| !matches!(token, ReplyToken::Comma);
-    let (before, after) = (before.iter().filter(solid), after.iter().filter(solid));
+    let is_not_comma = |token: &&ReplyToken<'_>| !matches!(token, ReplyToken::Comma);
+    let (before, after) = (
+        before.iter().filter(is_not_comma),
+        after.iter().filter(is_not_comma),
+    );
     before.clone().count() == after.clone().count()
         && before.zip(after).all(|(before, after)| {
             before == after

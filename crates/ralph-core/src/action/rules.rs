@@ -35,7 +35,7 @@ pub fn refuse_commit(path: &WorkspacePath) -> Option<String> {
     let text = path.as_str();
     if text.starts_with([':', '-']) {
         return Some(format!(
-            "`{text}` reads like an option or a pattern; name files and directories"
+            "`{text}` looks like an option or a pattern; list files and directories by name"
         ));
     }
     refuse_change(path)
@@ -72,7 +72,7 @@ fn refuse_change(path: &WorkspacePath) -> Option<String> {
     }
     (first == STATE_DIRECTORY).then(|| {
         format!(
-            "`{path}` belongs to the runner; only `{PROGRESS}` and, by appending, `{GUARDRAILS}` are yours to write"
+            "`{path}` belongs to the runner; you may only write `{PROGRESS}` and append to `{GUARDRAILS}`"
         )
     })
 }

@@ -110,7 +110,7 @@ fn read_action(fields: &mut ReplyFields<'_, '_>) -> Option<Action> {
         unknown => {
             let unknown = quote(unknown);
             fields.problem("type", format!(
-                "unknown action {unknown}; known are run, patch, write, commit, rotate, pause, stop_success, stop_failure"
+                "unknown action {unknown}; valid actions are run, patch, write, commit, rotate, pause, stop_success, stop_failure"
             ));
             None
         }

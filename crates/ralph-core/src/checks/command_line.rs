@@ -3,11 +3,12 @@
 /// One simple command of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimpleCommand {
-    /// The working directory after any preceding `cd`, relative to the repository root (empty).
+    /// The working directory after any preceding `cd`, relative to the repository root (empty). The
+    /// `cd` of a subshell also counts for the commands after it.
     pub directory: String,
     /// The program and its arguments, without quotes, assignments and redirections.
     pub words: Vec<String>,
-    /// Whether the output reaches the caller unchanged, without a pipe or redirection.
+    /// Whether neither input nor output is piped or redirected, so the output reaches the caller.
     pub is_plain: bool,
 }
 
@@ -30,7 +31,8 @@ const RUN_WRAPPERS: &[(&str, &str)] = &[
 ];
 
 impl SimpleCommand {
-    /// Splits a command line. Substitutions and control structures are kept as words.
+    /// Splits a command line. Substitutions stay part of their words. Leading keywords such as `if`
+    /// and `do` are dropped; other control structures, such as `for`, are treated as programs.
     pub fn split(line: &str) -> Vec<Self> {
         let mut commands = Vec::new();
         let mut directory = String::new();
@@ -190,6 +192,7 @@ fn tokens(line: &str) -> Vec<CommandToken> {
             } else {
                 "|"
             }),
+            // A subshell is read like a sequence; a parenthesis in a word is a substitution.
             '(' if word.is_none() => Some(";"),
             ')' if word.as_ref().is_none_or(|word| !word.contains('(')) => Some(";"),
             _ => None,

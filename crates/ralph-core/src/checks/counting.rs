@@ -5,9 +5,9 @@ use crate::verdict::{FindingKind, TestCount, VerifyFinding};
 /// The result of comparing a run with a listing of its tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CountCheck {
-    /// The run reports as many tests as the listing.
+    /// The number agrees with the listing, or there is no number to check.
     Confirmed,
-    /// No listing confirms the number.
+    /// The number is missing or incomplete, or no listing confirms it.
     Unconfirmed(String),
     /// The run reports more tests than the listing.
     Exceeded(String),
@@ -48,8 +48,9 @@ impl CountCheck {
 
     /// Judges the run by the counts of the same command now and at the base commit.
     ///
-    /// A run is red only if it has fewer tests than both the listing and the base commit, because
-    /// honest suites also differ from their listing.
+    /// A run with fewer tests than its listing is red, unless it has at least as many as at the
+    /// base commit, because honest suites also differ from their listing. A run without a summary
+    /// is red if the base commit has one.
     pub fn judge(
         self,
         line: &str,

@@ -14,7 +14,7 @@ use crate::verdict::{FindingKind, VerifyFinding};
 const MAX_SCRIPTS: usize = 50;
 /// The most files listed in a finding.
 const MAX_NAMED_FILES: usize = 5;
-/// Programs that execute the files in their arguments.
+/// Programs, and the shell keyword `for`, whose arguments may be files that are executed.
 const INTERPRETERS: &[&str] = &[
     "sh",
     "bash",
@@ -73,6 +73,7 @@ impl TrackedFiles {
             Some((option, value)) if option.starts_with('-') => value,
             Some(_) | None => word,
         };
+        // pytest selects a test by `file::name`.
         let path = value.split("::").next().unwrap_or_default();
         let Some(path) = command.repository_path(path) else {
             return Vec::new();
@@ -86,10 +87,10 @@ impl TrackedFiles {
         if self.paths.contains(&path) {
             return vec![path];
         }
-        let below = format!("{path}/");
-        let files = self.paths.range(below.clone()..);
+        let prefix = format!("{path}/");
+        let files = self.paths.range(prefix.clone()..);
         files
-            .take_while(|file| file.starts_with(&below))
+            .take_while(|file| file.starts_with(&prefix))
             .cloned()
             .collect()
     }
@@ -100,7 +101,7 @@ impl TrackedFiles {
             match c {
                 '*' => text.push_str("[^/]*"),
                 '?' => text.push_str("[^/]"),
-                // A variable may expand to anything.
+                // Not interpreted: variables, brace lists and bracket expressions match anything.
                 '$' | '{' | '}' | '[' | ']' => text.push_str(".*"),
                 c => text.push_str(&regex::escape(&c.to_string())),
             }
@@ -110,8 +111,8 @@ impl TrackedFiles {
         let Ok(pattern) = Regex::new(&text) else {
             return Vec::new();
         };
-        let fits = self.paths.iter().filter(|path| pattern.is_match(path));
-        fits.cloned().collect()
+        let matching = self.paths.iter().filter(|path| pattern.is_match(path));
+        matching.cloned().collect()
     }
 
     /// Returns the file of a Python module, also for a test name such as `a.b.Class.test`.
@@ -172,7 +173,8 @@ impl CheckInputs {
         self.pending_scripts.pop_front()
     }
 
-    /// Adds the files that a script runs: a shell script, makefile or `package.json`.
+    /// Adds the files that a script runs: a shell script, makefile or `package.json`. The whole
+    /// text is read, whichever target or script the check uses.
     pub fn add_script(&mut self, path: &str, text: &str, files: &TrackedFiles) {
         let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -185,7 +187,8 @@ impl CheckInputs {
         let is_recipe = configures_checks(path);
         for line in text.lines() {
             let line = line.trim_start_matches(['\t', '@', '-', ' ']);
-            // Makefiles run in their own directory, scripts in the caller's.
+            // A makefile runs in its own directory. A script runs in the caller's, which is assumed
+            // to be the root of the repository.
             if is_recipe {
                 self.add_line(&format!("cd './{directory}'; {line}"), files);
             } else {
@@ -212,15 +215,15 @@ impl CheckInputs {
             let named: Vec<String> = words
                 .flat_map(|word| resolve_executed(word, command, files))
                 .collect();
-            let has_named = named.iter().any(|path| is_test(path));
+            let names_tests = named.iter().any(|path| is_test(path));
             self.add_executed(named);
-            if runner.is_some() && !has_named {
+            if runner.is_some() && !names_tests {
                 self.add_executed(files.filter(is_test));
             }
         }
         if runner.is_some() || BUILD_TOOLS.contains(&program) || is_python(program) {
-            let below = |path: &str| is_infrastructure(path, runner, program);
-            self.add_executed(files.filter(below));
+            let is_read = |path: &str| is_infrastructure(path, runner, program);
+            self.add_executed(files.filter(is_read));
         }
         if COMPARERS.contains(&program) {
             let named = arguments
@@ -330,22 +333,22 @@ fn is_new_test(changed: &ChangedPath, sizes: &LineChanges) -> bool {
     ];
     let path = changed.path.as_str();
     let name = path.rsplit('/').next().unwrap_or_default();
-    let decides = match name {
+    let affects_runs = match name {
         // An empty file only marks the directory as a package.
         "__init__.py" => sizes.get(path).is_none_or(|(added, _)| *added > 0),
         "conftest.py" | "__main__.py" | "sitecustomize.py" | "usercustomize.py" => true,
         _ => configures_checks(path) || !SOURCES.iter().any(|end| has_extension(name, end)),
     };
-    changed.change == PathChange::Added && is_test(path) && !decides
+    changed.change == PathChange::Added && is_test(path) && !affects_runs
 }
 
 /// Returns the files that a word of an executing command refers to.
 fn resolve_executed(word: &str, command: &SimpleCommand, files: &TrackedFiles) -> Vec<String> {
-    let meant = files.resolve_word(word, command);
-    if meant.is_empty() && is_python(command.program()) && !word.starts_with('-') {
+    let resolved = files.resolve_word(word, command);
+    if resolved.is_empty() && is_python(command.program()) && !word.starts_with('-') {
         return files.resolve_module(word, command);
     }
-    meant
+    resolved
 }
 
 /// Returns whether a test runner or build tool reads a file because of its name.
@@ -392,7 +395,7 @@ fn may_be_script(path: &str) -> bool {
     is_makefile || is_shell || name == "package.json" || !name.contains('.')
 }
 
-/// Returns the commands in a `package.json` that its test script can reach.
+/// Returns the commands of all scripts in a `package.json`.
 fn package_scripts(text: &str) -> Vec<String> {
     // A package manager does not run scripts of an invalid file either.
     let Ok(package) = serde_json::from_str::<serde_json::Value>(text) else {

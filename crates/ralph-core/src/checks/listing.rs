@@ -65,7 +65,7 @@ impl TestRunner {
 
     /// Returns whether a command with these arguments runs tests; some options only build or list.
     fn runs_tests(self, words: &[String]) -> bool {
-        let others: &[&str] = match self {
+        let other_modes: &[&str] = match self {
             Self::Pytest => &[
                 "--collect-only",
                 "--co",
@@ -83,7 +83,7 @@ impl TestRunner {
             Self::Vitest => &["list", "bench", "--version", "--help"],
             Self::Node => &[],
         };
-        !has_option(words, others)
+        !has_option(words, other_modes)
     }
 
     /// Returns whether a run with these arguments always ends with a summary of its tests.
@@ -123,7 +123,8 @@ pub(super) fn is_python(program: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestListing {
     pub runner: TestRunner,
-    /// The command line that lists the tests; `None` if the runner cannot list them.
+    /// The command line that lists the tests; `None` if the runner cannot list the same tests, or
+    /// if the check's command line cannot be extended.
     pub command: Option<String>,
     line: String,
     words: Vec<String>,
@@ -140,10 +141,13 @@ impl TestListing {
         let last = commands.last().filter(|last| last.is_plain)?;
         let runner =
             TestRunner::from_command(last).filter(|runner| runner.runs_tests(&last.words))?;
-        let end = last.words.last()?;
+        let last_word = last.words.last()?;
         let text = line.trim_end();
-        let is_open = text.trim_end_matches(['"', '\'']).ends_with(end.as_str());
-        let command = (is_open && !line.contains(['#', '`'])).then_some(text);
+        // Options are appended to the text, so it must end with the runner's last argument.
+        let ends_with_runner = text
+            .trim_end_matches(['"', '\''])
+            .ends_with(last_word.as_str());
+        let command = (ends_with_runner && !line.contains(['#', '`'])).then_some(text);
         Some(Self {
             runner,
             command: command.and_then(|text| listing_command(runner, text, &last.words)),

@@ -19,8 +19,8 @@ pub fn protected_changes(changed: &[ChangedPath], patterns: &[String]) -> Vec<Ch
         // A pattern that is too large for the matcher must not leave its files unprotected.
         return changed.to_vec();
     };
-    let fits = |changed: &&ChangedPath| patterns.iter().any(|p| p.is_match(&changed.path));
-    changed.iter().filter(fits).cloned().collect()
+    let is_protected = |changed: &&ChangedPath| patterns.iter().any(|p| p.is_match(&changed.path));
+    changed.iter().filter(is_protected).cloned().collect()
 }
 
 /// Returns the finding for protected files that the branch changed.
@@ -45,10 +45,10 @@ pub fn protected_finding(changed: &[ChangedPath]) -> Option<VerifyFinding> {
 }
 
 fn compile_glob(pattern: &str) -> Result<Regex, regex::Error> {
-    let below = pattern.ends_with('/');
+    let is_directory = pattern.ends_with('/');
     let text = pattern.trim_start_matches("./").trim_matches('/');
     let mut regex = String::from("^");
-    if !text.contains('/') && !below && !pattern.starts_with('/') {
+    if !text.contains('/') && !is_directory && !pattern.starts_with('/') {
         regex.push_str("(?:.*/)?");
     }
     let mut chars = text.chars().peekable();
@@ -64,7 +64,7 @@ fn compile_glob(pattern: &str) -> Result<Regex, regex::Error> {
             c => regex.push_str(&regex::escape(&c.to_string())),
         }
     }
-    regex.push_str(if below { "/.*$" } else { "$" });
+    regex.push_str(if is_directory { "/.*$" } else { "$" });
     Regex::new(&regex)
 }
 
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn patterns_match_paths_names_and_directories() {
-        for (pattern, path, fits) in [
+        for (pattern, path, is_match) in [
             ("conftest.py", "a/conftest.py", true),
             ("/conftest.py", "a/conftest.py", false),
             ("tests/", "tests/a/b.py", true),
@@ -93,7 +93,7 @@ mod tests {
                 change: PathChange::Modified,
             }];
             let found = protected_changes(&changed, &[pattern.to_owned()]);
-            assert_eq!(!found.is_empty(), fits, "{pattern} {path}");
+            assert_eq!(!found.is_empty(), is_match, "{pattern} {path}");
         }
         assert_eq!(protected_finding(&[]), None);
     }

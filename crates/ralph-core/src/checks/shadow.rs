@@ -120,7 +120,7 @@ fn shadowed_module(
     let is_package = |directory: &str| files.contains(&format!("{directory}/__init__.py"));
     let module = match parts.as_slice() {
         [file] => Some(*file),
-        [above, file] if !is_package(above) => Some(*file),
+        [parent, file] if !is_package(parent) => Some(*file),
         _ => None,
     };
     let module = module.and_then(|file| file.strip_suffix(".py"));
@@ -149,7 +149,8 @@ fn is_known(name: &str, dependencies: &[String]) -> bool {
     PYTHON_MODULES.contains(&name) || dependencies.iter().any(|dependency| dependency == name)
 }
 
-/// Returns the modules in a requirements file by their import names.
+/// Returns the packages in a requirements file, in the usual spelling of their modules. Misses a
+/// package whose module has another name, such as `yaml` of `PyYAML`.
 fn required_modules(text: &str) -> Vec<String> {
     let name = |line: &str| {
         let line = line.trim().trim_matches(['"', '\'', ',']);

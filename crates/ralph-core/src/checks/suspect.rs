@@ -1,5 +1,6 @@
 //! Finds new code that could fake the result of a check: it ends a test run early, prints the
-//! summary of a test runner, patches a runner, or detects that it is being checked.
+//! summary of a test runner, patches a runner, detects that it is being checked, depends on files
+//! outside the repository, or compares equal to everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -34,6 +35,7 @@ impl AddedLine {
                     let (path, text) = (path.clone(), text.to_owned());
                     lines.push(Self { path, text });
                 }
+                // The header does not count the line `\ No newline at end of file`.
                 left -= u64::from(!line.starts_with('\\'));
             } else if let Some(hunk) = line.strip_prefix("@@ -") {
                 left = hunk_lines(hunk);
@@ -208,10 +210,10 @@ pub fn suspect_findings(lines: &[AddedLine], executed: &BTreeSet<String>) -> Vec
             continue;
         }
         let AddedLine { path, text } = line;
-        let is_part = is_test(path) || configures_checks(path) || executed.contains(path);
-        let matches = TABLE
-            .iter()
-            .filter(|entry| (is_part || entry.scope == Everywhere) && entry.pattern.is_match(text));
+        let is_check_file = is_test(path) || configures_checks(path) || executed.contains(path);
+        let matches = TABLE.iter().filter(|entry| {
+            (is_check_file || entry.scope == Everywhere) && entry.pattern.is_match(text)
+        });
         let next = lines.get(index + 1).filter(|next| next.path == *path);
         let is_always_equal = next.is_some_and(|next| equals_everything(text, &next.text));
         for effect in matches

@@ -62,18 +62,23 @@ fn render(header: DoctorReportHeader<'_>, report: &DoctorReport) -> String {
     let guardrails: Vec<String> = report
         .guardrails
         .iter()
-        .map(|rule| format!("{}: when {}: {}", rule.name, rule.trigger, rule.instruction))
+        .map(|guardrail| {
+            format!(
+                "{}: when {}: {}",
+                guardrail.name, guardrail.trigger, guardrail.instruction
+            )
+        })
         .collect();
     let edits: Vec<String> = report
         .spec_edits
         .iter()
         .map(|edit| {
-            let place = if edit.find.is_empty() {
+            let location = if edit.find.is_empty() {
                 "at the end".to_owned()
             } else {
                 format!("instead of `{}`", edit.find)
             };
-            format!("{place}: `{}` {}", edit.replace, edit.why)
+            format!("{location}: `{}` {}", edit.replace, edit.why)
         })
         .collect();
     let profile: Vec<String> = report.model_profile.iter().cloned().collect();

@@ -89,7 +89,7 @@ fn try_edit(
     let result = format!("{front}{changed}");
     let after = parse_task(&result)?;
     if after.front_matter() != before.front_matter() {
-        return Err("it would change the front matter".into());
+        return Err("the front matter would change".into());
     }
     if freedom == EditFreedom::AddOnly {
         refuse_weaker(before, &after)?;

@@ -2,8 +2,8 @@
 //!
 //! [`build`] assembles its prompt from bounded parts, [`parse`] parses its reply,
 //! [`prepend_report`] adds the report to `diagnostics.md`, and [`edit_body`] applies its edits to
-//! the task file. The doctor only proposes; the user or the task's policy applies. It can never
-//! change the front matter of a task.
+//! the task file. The doctor only proposes; the user or the task's policy applies its proposals.
+//! It can never change the front matter of a task.
 
 mod diagnostics;
 mod edits;
@@ -53,11 +53,11 @@ pub enum AppliedBy {
 /// Returns the doctor's profile: the one set in the task, else the one marked for the doctor, else
 /// the fallback. `None` means the profile of the run.
 pub fn select_profile<'a>(
-    of_task: Option<&'a str>,
-    marked: Option<&'a str>,
-    fallback: Option<&'a str>,
+    task_profile: Option<&'a str>,
+    marked_profile: Option<&'a str>,
+    fallback_profile: Option<&'a str>,
 ) -> Option<&'a str> {
-    of_task.or(marked).or(fallback)
+    task_profile.or(marked_profile).or(fallback_profile)
 }
 
 #[cfg(test)]

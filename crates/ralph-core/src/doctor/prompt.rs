@@ -41,19 +41,19 @@ const _: () = assert!(
 /// The contents of the doctor's prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DoctorPromptInput {
-    /// The task file.
+    /// The task file, with the current ticks.
     pub task: String,
     /// `guardrails.md`.
     pub guardrails: String,
-    /// The signals of circling.
+    /// The evidence of each signal of circling.
     pub signals: Vec<String>,
-    /// The metrics of the last five iterations, oldest first, as JSON.
+    /// The main metrics of the last five iterations, oldest first, each as a line of JSON.
     pub metrics: Vec<String>,
     /// The end of `errors.log`.
     pub errors_tail: String,
-    /// The end of the output of the last commands.
+    /// The end of the output of the last iteration's commands.
     pub output_tail: String,
-    /// A short summary of the changes of the last iteration.
+    /// The changed files of the last iteration and the number of changed lines.
     pub diff_stat: String,
     /// The number of the last iteration.
     pub iteration: u32,

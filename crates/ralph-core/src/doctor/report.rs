@@ -66,35 +66,35 @@ struct RawDoctorReport {
 /// Parses a reply of the doctor. The error describes the problem for the model.
 pub fn parse(reply: &str) -> Result<DoctorReport, String> {
     let object = action::find_object(reply, "summary").map_err(|error| error.to_string())?;
-    let sent: RawDoctorReport =
+    let raw: RawDoctorReport =
         serde_json::from_value(object.into()).map_err(|error| error.to_string())?;
-    if sent.summary.trim().is_empty() {
+    if raw.summary.trim().is_empty() {
         return Err("`summary` is empty".into());
     }
-    if sent.guardrails.is_empty() {
+    if raw.guardrails.is_empty() {
         return Err("`guardrails` is empty; 1 to 3 guardrails are expected".into());
     }
-    for (index, guardrail) in sent.guardrails.iter().enumerate() {
+    for (index, guardrail) in raw.guardrails.iter().enumerate() {
         if let Some(missing) = guardrail.missing_field() {
             return Err(format!("`guardrails[{index}]` lacks {missing}"));
         }
     }
-    for (index, edit) in sent.spec_edits.iter().enumerate() {
+    for (index, edit) in raw.spec_edits.iter().enumerate() {
         if edit.find.len().max(edit.replace.len()) > MAX_EDIT_BYTES {
             return Err(format!(
                 "`spec_edits[{index}]` has more than {MAX_EDIT_BYTES} bytes"
             ));
         }
     }
-    let mut guardrails = sent.guardrails;
+    let mut guardrails = raw.guardrails;
     guardrails.truncate(MAX_GUARDRAILS);
-    let mut spec_edits = sent.spec_edits;
+    let mut spec_edits = raw.spec_edits;
     spec_edits.truncate(MAX_ENTRIES);
-    let profile = sent.model_profile.map(|profile| profile.trim().to_owned());
+    let profile = raw.model_profile.map(|profile| profile.trim().to_owned());
     Ok(DoctorReport {
-        summary: truncate_entry(&sent.summary),
-        patterns: truncate_entries(&sent.patterns),
-        root_causes: truncate_entries(&sent.root_causes),
+        summary: truncate_entry(&raw.summary),
+        patterns: truncate_entries(&raw.patterns),
+        root_causes: truncate_entries(&raw.root_causes),
         guardrails,
         spec_edits,
         model_profile: profile.filter(|profile| !profile.is_empty()),
@@ -108,7 +108,7 @@ fn truncate_entries(texts: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Joins the words of `text` into one line and truncates it.
+/// Joins the words of `text` into one line without control characters, and truncates it.
 fn truncate_entry(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");

@@ -12,7 +12,7 @@ use crate::ports::PullRequest;
 pub enum DeliveryEvent {
     /// The sandbox's commits are in the host's repository.
     CommitsImported { head: CommitId, commits: u64 },
-    /// The sandbox's commits were rejected.
+    /// Commits of the sandbox were rejected, or were lost before they could be imported.
     ImportRefused { why: String },
     /// Intent: a commit is about to be pushed.
     PushStarted { branch: String, head: CommitId },
@@ -20,7 +20,7 @@ pub enum DeliveryEvent {
     Pushed { branch: String, head: CommitId },
     /// The pull request exists and is up to date.
     PullRequestUpdated { pull: PullRequest, opened: bool },
-    /// The run's files are in the side ref.
+    /// The run's files were pushed to the side ref, as a backup.
     StateSaved { reference: String, commit: CommitId },
 }
 

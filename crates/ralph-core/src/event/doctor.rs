@@ -36,7 +36,8 @@ pub enum DoctorEvent {
         /// The line of a script that the reply came from.
         source: Option<String>,
     },
-    /// The program was restarted before the reply arrived; the call is charged by estimate.
+    /// The reply was not received completely, because of a restart, a timeout or a lost connection.
+    /// The call is charged, by estimate if necessary.
     DoctorAbandoned {
         number: u32,
         attempt: u32,

@@ -30,9 +30,9 @@ pub enum EgressEvent {
     ProviderToolScreened {
         /// The provider's host.
         provider: String,
-        /// The part of the request.
+        /// The part of the request that asks for it.
         what: String,
-        /// The permission that it needs; none if no permission allows it.
+        /// The permission that it needs; `None` if no permission allows it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tool: Option<ProviderTool>,
         action: ProviderToolAction,

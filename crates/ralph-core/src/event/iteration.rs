@@ -39,7 +39,7 @@ pub enum IterationEvent {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         tail: String,
     },
-    /// The runner checked a claimed box.
+    /// The runner checked a claimed box, or rejected the claim of a box or milestone.
     ClaimChecked {
         iteration: u32,
         checkbox: String,

@@ -11,18 +11,17 @@ use crate::verdict::TestCount;
 /// The size of the changes to the repository during an iteration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffSize {
-    /// The number of changed files.
+    /// Number of changed files.
     pub files: u64,
-    /// The number of added lines.
+    /// Number of added lines.
     pub added: u64,
-    /// The number of removed lines.
+    /// Number of removed lines.
     pub removed: u64,
 }
 
-/// The length of an append-only file, and the digest of its content.
+/// The length and digest of a file. A log that only grows must still start with these bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogPosition {
-    /// The length.
     pub bytes: u64,
     /// The digest of these bytes.
     pub sha256: Digest,
@@ -31,15 +30,13 @@ pub struct LogPosition {
 /// The metrics of one iteration; also the content of `metrics.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IterationMetrics {
-    /// Its number.
     pub iteration: u32,
-    /// The time from start to end.
     pub duration_ms: u64,
     /// The time spent waiting for the model.
     pub model_ms: u64,
     /// The time spent running commands of the model, verify commands and tests.
     pub command_ms: u64,
-    /// The number of model calls, all attempts.
+    /// Number of model calls, including failed attempts.
     pub model_calls: u32,
     /// The tokens of all attempts.
     pub usage: TokenUsage,
@@ -53,7 +50,6 @@ pub struct IterationMetrics {
     pub actions_ok: usize,
     /// The size of the prompt.
     pub prompt_bytes: usize,
-    /// The size of the diff.
     pub diff: DiffSize,
     /// The exit code of the last run of the test command, if it ran.
     pub test_exit_code: Option<i32>,

@@ -19,7 +19,6 @@ pub enum ActionResult {
     },
     /// A command ran and ended, with success or not.
     Ran {
-        /// How it ended.
         ended: ExecStatus,
         /// The size of its standard output, including bytes that are not kept.
         stdout_bytes: u64,
@@ -33,26 +32,20 @@ pub enum ActionResult {
         problems: OutputProblems,
     },
     /// It failed; nothing was changed.
-    Failed {
-        /// The error.
-        why: String,
-    },
+    Failed { why: String },
     /// It is not allowed; nothing was changed.
     Refused {
         /// The rule that it breaks.
         why: String,
     },
     /// It was not attempted.
-    Skipped {
-        /// The reason.
-        why: String,
-    },
-    /// The program ended or crashed while it ran; its effects are unknown.
+    Skipped { why: String },
+    /// The runner ended or crashed while it ran; its effects are unknown.
     Interrupted,
 }
 
 impl ActionResult {
-    /// Reports whether the actions after it may still be performed.
+    /// Returns whether the action succeeded; a command must also have exited with 0.
     pub fn is_success(&self) -> bool {
         match self {
             Self::Done { .. } => true,
@@ -69,13 +62,11 @@ impl ActionResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum IterationOutcome {
-    /// All actions were performed.
+    /// No action ended the iteration early. Some may have failed if the task continues after
+    /// errors.
     Completed,
     /// An action failed or was refused; the remaining ones were not attempted.
-    ActionFailed {
-        /// The index of the action.
-        index: usize,
-    },
+    ActionFailed { index: usize },
     /// The model's reply could not be used.
     Unreadable,
     /// The model or the user requested a fresh iteration.
@@ -91,15 +82,12 @@ pub enum IterationOutcome {
     /// Its sandbox was lost; uncommitted changes are gone.
     SandboxLost,
     /// The agent's program ended before its work was complete.
-    AgentStopped {
-        /// The reason.
-        why: String,
-    },
+    AgentStopped { why: String },
 }
 
 impl IterationOutcome {
-    /// Reports whether the model or agent caused the outcome, rather than the user, a budget or an
-    /// accident.
+    /// Returns whether the model or agent caused the outcome, rather than the user, a budget or an
+    /// accident. `Rotated` does not count, because the user may have requested it.
     pub fn is_attributable_to_model(&self) -> bool {
         match self {
             Self::Completed
@@ -120,8 +108,8 @@ impl IterationOutcome {
 pub enum MessageState {
     /// It waits to be delivered.
     Queued,
-    /// It was sent to the agent's program, or is in the next prompt.
+    /// It was sent to the agent's program, or is part of the prompt that is built next.
     Delivered,
-    /// The agent's program has acknowledged it.
+    /// The agent's program has acknowledged it, or the model or agent has read the prompt with it.
     Acknowledged,
 }

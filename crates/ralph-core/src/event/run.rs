@@ -68,7 +68,8 @@ pub enum RunEvent {
     FilesRecorded {
         files: BTreeMap<String, LogPosition>,
     },
-    /// A command or a call is in progress. Its time is not lost if the program is killed.
+    /// A command or a call is in progress. Recorded periodically, so that its time still counts if
+    /// the runner is killed.
     StillActive {},
     /// A message for the user.
     Notice { message: String },

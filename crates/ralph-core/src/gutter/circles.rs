@@ -9,8 +9,8 @@ use super::window::{IterationWindow, MAX_NAMED_FILES, RECENT_ITERATIONS};
 
 /// A pattern must occur in this many of the last [`RECENT_ITERATIONS`] iterations.
 const MIN_MATCHING_ITERATIONS: usize = 4;
-/// The fewest consecutive states in which a cycle is detected.
-const MIN_CYCLE_STATES: usize = 6;
+/// The number of consecutive states in which a cycle is detected.
+const CYCLE_STATES: usize = 6;
 /// The fewest reformattings of the same files that count as circling.
 const MIN_REFORMATTINGS: usize = 3;
 
@@ -89,7 +89,7 @@ fn code_figures(facts: &[&IterationFacts], figure: fn(&CodeChange) -> u32) -> Ve
         .collect()
 }
 
-/// Detects an uncommitted diff that only grows while something keeps failing.
+/// Detects an uncommitted diff that grows and never shrinks while failures continue.
 pub(super) fn growing_diff(window: &IterationWindow) -> Option<GutterSignal> {
     let last: Vec<&IterationFacts> = window.last_n(RECENT_ITERATIONS).collect();
     let is_open = last.iter().all(|facts| facts.committed == Some(false));
@@ -120,8 +120,8 @@ pub(super) fn growing_diff(window: &IterationWindow) -> Option<GutterSignal> {
 pub(super) fn cycle(window: &IterationWindow) -> Option<GutterSignal> {
     let changes: Vec<&IterationFacts> = window.iter().filter(|facts| facts.has_changes()).collect();
     let last = changes.last()?;
-    let span = |facts: &[(u32, &str)]| {
-        let first = facts.first().map_or(0, |(iteration, _)| *iteration);
+    let lacks_progress = |states: &[(u32, &str)]| {
+        let first = states.first().map_or(0, |(iteration, _)| *iteration);
         let until_now = window
             .iter()
             .filter(|facts| facts.iteration >= first)
@@ -135,7 +135,7 @@ pub(super) fn cycle(window: &IterationWindow) -> Option<GutterSignal> {
     );
     if !trees.iter().any(|(_, tree)| tree.is_empty())
         && let Some(period) = period(&trees)
-        && span(&trees)
+        && lacks_progress(&trees)
     {
         return Some(GutterSignal::Cycle {
             period,
@@ -152,10 +152,10 @@ pub(super) fn cycle(window: &IterationWindow) -> Option<GutterSignal> {
         .collect();
     for file in &written {
         let states = newest_states(changes.iter().filter_map(|facts| {
-            let mark = facts.files.iter().find(|mark| mark.path == file.path)?;
-            Some((facts.iteration, mark.after.as_deref().unwrap_or("gone")))
+            let state = facts.files.iter().find(|state| state.path == file.path)?;
+            Some((facts.iteration, state.after.as_deref().unwrap_or("gone")))
         }));
-        if let Some(period) = period(&states).filter(|_| span(&states)) {
+        if let Some(period) = period(&states).filter(|_| lacks_progress(&states)) {
             files.push(file.path.clone());
             found = Some((
                 period,
@@ -173,23 +173,23 @@ pub(super) fn cycle(window: &IterationWindow) -> Option<GutterSignal> {
     })
 }
 
-/// Returns the newest states, oldest first.
+/// Returns the newest [`CYCLE_STATES`] states, oldest first.
 fn newest_states<'a>(
     states: impl DoubleEndedIterator<Item = (u32, &'a str)>,
 ) -> Vec<(u32, &'a str)> {
-    let mut newest: Vec<(u32, &str)> = states.rev().take(MIN_CYCLE_STATES).collect();
+    let mut newest: Vec<(u32, &str)> = states.rev().take(CYCLE_STATES).collect();
     newest.reverse();
     newest
 }
 
 /// Returns the number of states after which the sequence repeats, if it does.
 fn period(states: &[(u32, &str)]) -> Option<u32> {
-    if states.len() < MIN_CYCLE_STATES {
+    if states.len() < CYCLE_STATES {
         return None;
     }
     (2..=4_u32).find(|period| {
-        let length = usize::try_from(*period).unwrap_or(MIN_CYCLE_STATES);
-        let repeats = (length..MIN_CYCLE_STATES).all(|at| states[at].1 == states[at - length].1);
+        let length = usize::try_from(*period).unwrap_or(CYCLE_STATES);
+        let repeats = (length..CYCLE_STATES).all(|at| states[at].1 == states[at - length].1);
         let mut distinct: Vec<&str> = states[..length].iter().map(|(_, state)| *state).collect();
         distinct.sort_unstable();
         distinct.dedup();
@@ -197,7 +197,8 @@ fn period(states: &[(u32, &str)]) -> Option<u32> {
     })
 }
 
-/// Detects files that are reformatted repeatedly.
+/// Detects files that are reformatted repeatedly. At least two of these iterations must also
+/// replace lines of the iteration before: formatting more files each time is not circling.
 pub(super) fn reformatting(window: &IterationWindow) -> Option<GutterSignal> {
     if window.has_solid_progress(RECENT_ITERATIONS) {
         return None;

@@ -1,5 +1,6 @@
 //! Summarises the diff of an iteration: a sample of the added lines, the number of lines of the
-//! previous iteration that are gone, and whether only the formatting changed.
+//! previous iteration that are gone, and whether only the formatting changed. The previous
+//! iteration is here the last one that changed something.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +54,8 @@ pub struct CodeChange {
     /// Size of the previous iteration's sample.
     #[serde(default)]
     pub of: u32,
-    /// Whether only whitespace, quotes and separators changed since the previous iteration.
+    /// Whether only whitespace, quotes, commas, semicolons and parentheses changed since the
+    /// previous iteration.
     #[serde(default)]
     pub formatting_only: bool,
     /// A digest of the diff without formatting; empty if only the formatting changed.
@@ -65,15 +67,15 @@ impl CodeChange {
     /// Summarises the diff between the commit at the start of an iteration and the files at its
     /// end. The window ends with the previous iteration.
     pub fn from_diff(diff: &[u8], window: &IterationWindow) -> Self {
-        let read = DiffContent::parse(diff);
-        let mut written: Vec<u32> = read.added.iter().copied().collect();
+        let content = DiffContent::parse(diff);
+        let mut written: Vec<u32> = content.added.iter().copied().collect();
         written.truncate(MAX_SAMPLED_LINES);
         let mut code = Self {
             written,
             gone: 0,
             of: 0,
-            formatting_only: read.substance.is_empty() && read.has_lines,
-            substance: read.substance,
+            formatting_only: content.substance.is_empty() && content.has_lines,
+            substance: content.substance,
         };
         let mut has_commit = false;
         for facts in window.iter().rev() {
@@ -83,10 +85,10 @@ impl CodeChange {
             };
             let is_gone = |line: &&u32| {
                 if has_commit {
-                    read.removed.contains(line)
+                    content.removed.contains(line)
                 } else {
                     // Both diffs start at the same commit, so a surviving line is still added.
-                    !read.added.contains(line)
+                    !content.added.contains(line)
                 }
             };
             let gone = before.written.iter().filter(is_gone).count();
@@ -124,16 +126,16 @@ struct FileDiff {
 
 impl DiffContent {
     fn parse(diff: &[u8]) -> Self {
-        let mut read = Self::default();
+        let mut content = Self::default();
         let mut substance = Vec::new();
         for (path, file) in split_files(diff) {
-            read.has_lines |= !file.added.is_empty() || !file.removed.is_empty();
+            content.has_lines |= !file.added.is_empty() || !file.removed.is_empty();
             let is_generated = is_generated(path.rsplit(" b/").next().unwrap_or(&path))
                 || file.added.len() + file.removed.len() > MAX_HANDWRITTEN_LINES;
             let (before, after) = if is_generated {
                 (file.removed.concat(), file.added.concat())
             } else {
-                read.add_lines(&file);
+                content.add_lines(&file);
                 (
                     strip_formatting(&file.removed),
                     strip_formatting(&file.added),
@@ -147,17 +149,21 @@ impl DiffContent {
             }
         }
         // A line that only moved is not new.
-        let moved: Vec<u32> = read.added.intersection(&read.removed).copied().collect();
+        let moved: Vec<u32> = content
+            .added
+            .intersection(&content.removed)
+            .copied()
+            .collect();
         for line in moved {
-            read.added.remove(&line);
-            read.removed.remove(&line);
+            content.added.remove(&line);
+            content.removed.remove(&line);
         }
         if !substance.is_empty() {
             let digest = Digest::compute(&substance);
             let name = digest.as_str().rsplit(':').next().unwrap_or_default();
-            read.substance = name.chars().take(16).collect();
+            content.substance = name.chars().take(16).collect();
         }
-        read
+        content
     }
 
     fn add_lines(&mut self, file: &FileDiff) {

@@ -27,7 +27,7 @@ impl fmt::Display for GutterSignal {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "`fmt` decides exhaustively which signals come here"
+    reason = "`fmt` matches exhaustively and passes only these signals"
 )]
 fn describe_repetition(signal: &GutterSignal) -> String {
     match signal {
@@ -74,7 +74,7 @@ fn describe_thrash(file: &ThrashedFile) -> String {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "`fmt` decides exhaustively which signals come here"
+    reason = "`fmt` matches exhaustively and passes only these signals"
 )]
 fn describe_pattern(signal: &GutterSignal) -> String {
     match signal {
@@ -101,7 +101,7 @@ fn describe_pattern(signal: &GutterSignal) -> String {
         GutterSignal::GrowingDiff { iterations, lines } => {
             let (numbers, lines) = (join_numbers(iterations), join_numbers(lines));
             format!(
-                "the uncommitted diff grew in iterations {numbers} (lines: {lines}) while something failed"
+                "the uncommitted diff grew in iterations {numbers} (lines: {lines}) while failures continued"
             )
         }
         GutterSignal::Cycle {
@@ -137,7 +137,7 @@ fn describe_pattern(signal: &GutterSignal) -> String {
 
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "`fmt` decides exhaustively which signals come here"
+    reason = "`fmt` matches exhaustively and passes only these signals"
 )]
 fn describe_progress(signal: &GutterSignal) -> String {
     match signal {
@@ -151,7 +151,7 @@ fn describe_progress(signal: &GutterSignal) -> String {
         } => {
             let numbers = join_numbers(iterations);
             format!(
-                "the same message hides other problems in iterations {numbers}, now `{problem}`"
+                "the failure looks the same in iterations {numbers} but its problems change; now `{problem}`"
             )
         }
         GutterSignal::RecentProgress { iteration } => {
@@ -169,7 +169,7 @@ fn describe_progress(signal: &GutterSignal) -> String {
     }
 }
 
-fn join_numbers(of: &[impl ToString]) -> String {
-    let texts: Vec<String> = of.iter().map(ToString::to_string).collect();
+fn join_numbers(numbers: &[impl ToString]) -> String {
+    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     texts.join(", ")
 }

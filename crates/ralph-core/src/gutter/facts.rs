@@ -58,7 +58,7 @@ impl IterationFacts {
         self.commands == 0 && !self.has_changes()
     }
 
-    /// Adds a failure unless it is already recorded.
+    /// Adds a failure unless it is already recorded or the list is full.
     pub fn add_failure(failures: &mut Vec<FailureFacts>, failure: FailureFacts) {
         let is_known = failures
             .iter()

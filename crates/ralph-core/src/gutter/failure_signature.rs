@@ -112,12 +112,12 @@ mod tests {
     #[test]
     fn the_end_of_stdout_is_used_if_stderr_is_empty() {
         let long = |last: &str| format!("{}{last}", "line\n".repeat(5000));
-        let of = |stdout: &str| signature("t", 1, " \n", stdout);
+        let sign = |stdout: &str| signature("t", 1, " \n", stdout);
         assert_eq!(
-            of(&long("2 failed")),
-            of(&format!("more {}", long("2 failed")))
+            sign(&long("2 failed")),
+            sign(&format!("more {}", long("2 failed")))
         );
-        assert_ne!(of(&long("2 failed")), of(&long("1 failed")));
+        assert_ne!(sign(&long("2 failed")), sign(&long("1 failed")));
     }
 
     #[test]

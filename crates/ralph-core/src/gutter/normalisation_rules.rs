@@ -17,7 +17,7 @@ fn compile_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is fixed")
 }
 
-/// Colours and carriage returns.
+/// Removes escape sequences, such as colours, and turns carriage returns into line breaks.
 static TERMINAL_CONTROLS: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     vec![
         (
@@ -53,9 +53,10 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         // Seeds, before the rules for times could match them.
         (r#"(?i)(\w*seed(?: +(?:is|was|of|set to|value|number))?["']?[ \t:=#(]{1,12})-?(?:0x)?[0-9a-f]*[0-9][0-9a-f]*\b"#.to_owned(), "$1<seed>"),
         (r"(test\.shuffle[ =])-?\d+".to_owned(), "$1<seed>"),
-        // Times.
+        // Identifiers.
         (r"(?i)\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b".to_owned(), "<uuid>"),
         (r"\b01[0-9A-HJKMNP-TV-Z]{24}\b".to_owned(), "<uuid>"),
+        // Times.
         (r"\b\d{4}-\d\d-\d\dT\d\d_\d\d_\d\d_\d+Z".to_owned(), "<time>"),
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|\s?[+-]\d\d:?\d\d)?".to_owned(), "<time>"),
         (r"\b\d{8}T\d{6}Z?\b".to_owned(), "<time>"),
@@ -101,7 +102,7 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\btmp\.[A-Za-z0-9]{6,12}\b".to_owned(), "<tmp>"),
         (r"\.tmp[A-Za-z0-9]{6}\b".to_owned(), "<tmp>"),
         (r"(?i)\b(commit|revision|sha|HEAD is now at|head)([ :=@]+)[0-9a-f]{7,64}\b".to_owned(), "$1$2<hex>"),
-        // Widths: the length of rules and columns depends on the length of numbers.
+        // Widths: the length of horizontal rules and columns depends on the numbers in the output.
         (r"={3,}".to_owned(), "==="),
         (r"-{3,}".to_owned(), "---"),
         (r"_{3,}".to_owned(), "___"),
@@ -131,12 +132,12 @@ static PORT: LazyLock<Regex> = LazyLock::new(|| {
 });
 static SET: LazyLock<Regex> = LazyLock::new(|| compile_regex(r"\{[^{}\n]*, [^{}\n]*\}"));
 
-/// Removes colours and carriage returns.
+/// Removes escape sequences and turns carriage returns into line breaks.
 pub(super) fn strip_terminal_controls(text: &str) -> Cow<'_, str> {
     apply_rules(Cow::Borrowed(text), &TERMINAL_CONTROLS)
 }
 
-/// Replaces everything that varies randomly between runs.
+/// Replaces the parts that vary between runs, such as times, process ids and temporary paths.
 pub(super) fn normalise(text: &str) -> String {
     let text = SIGNIFICANT_DURATIONS
         .iter()

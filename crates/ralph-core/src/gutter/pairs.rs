@@ -357,12 +357,12 @@ const DIFFERENT_FAILURES: &[(&str, &str)] = &[
 
 #[test]
 fn equal_failures_share_a_signature_and_different_ones_do_not() {
-    let look = |text: &str| [signature("t", 1, text, ""), signature("t", 1, "", text)];
-    let is_equal = |(one, other): &&(&str, &str)| look(one) == look(other);
+    let signatures = |text: &str| [signature("t", 1, text, ""), signature("t", 1, "", text)];
+    let is_equal = |(one, other): &&(&str, &str)| signatures(one) == signatures(other);
     let is_merged = |(one, other): &&(&str, &str)| {
-        look(one)
+        signatures(one)
             .iter()
-            .zip(&look(other))
+            .zip(&signatures(other))
             .any(|(one, other)| one == other)
     };
     let missed: Vec<_> = EQUAL_FAILURES

@@ -194,7 +194,7 @@ fn every_pattern_reports_its_evidence() {
                 iterations: vec![1, 2],
                 lines: vec![5, 9],
             },
-            "the uncommitted diff grew in iterations 1, 2 (lines: 5, 9) while something failed",
+            "the uncommitted diff grew in iterations 1, 2 (lines: 5, 9) while failures continued",
         ),
         (
             GutterSignal::Cycle {

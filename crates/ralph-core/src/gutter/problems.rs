@@ -17,7 +17,8 @@ use crate::parse_value;
 
 /// The length of the searched part of each stream, in characters.
 const MAX_SEARCHED_CHARS: usize = 64 << 10;
-/// The most lines that are inspected for problems.
+/// The most lines with a problem that are read. In output of an unknown format, the most lines that
+/// are inspected.
 const MAX_LINES: usize = 400;
 /// The length to which the text of a problem is truncated, in characters.
 const MAX_CHARS: usize = 120;
@@ -54,10 +55,10 @@ impl OutputProblem {
 /// The problems reported by one failed command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputProblems {
-    /// The number of all problems found.
+    /// The number of different problems found. The same message at two line numbers counts twice.
     pub count: u32,
-    /// At most [`OutputProblems::MAX`] of them. The selection depends only on their texts, so a
-    /// persistent problem is selected every time.
+    /// At most [`OutputProblems::MAX`] of them, one per text. They are selected by the digests of
+    /// their texts, so that later outputs keep the same ones.
     pub kept: Vec<OutputProblem>,
 }
 
@@ -169,7 +170,7 @@ static LONG_QUOTE: LazyLock<Regex> = LazyLock::new(|| {
 });
 static WORD: LazyLock<Regex> = LazyLock::new(|| compile_regex(r"[A-Za-z_][A-Za-z_0-9]{2,}"));
 
-/// Parts of lines that only summarise errors.
+/// Parts of lines that only summarise errors. Some lack a first letter that may be a capital.
 const SUMMARIES: &[&str] = &[
     "could not compile",
     "aborting due to",
@@ -397,7 +398,7 @@ fn captured_number(found: &Captures<'_>, group: usize) -> Option<u32> {
     parse_value(found.get(group)?.as_str())
 }
 
-/// Removes numbers, quoted code and random parts from a message.
+/// Replaces numbers, long quotations and random parts of a message.
 fn generalize(text: &str) -> String {
     let text = normalise(text.trim());
     let text = LONG_QUOTE.replace_all(&text, "'…'");

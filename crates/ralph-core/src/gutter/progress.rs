@@ -58,7 +58,8 @@ impl IterationWindow {
         }
     }
 
-    /// Returns whether the problems of an iteration are new or fewer than ever before.
+    /// Returns whether none of the previous problems remains and a new one appeared, or whether a
+    /// command reports fewer problems than ever before.
     fn has_other_problems(&self, index: usize) -> bool {
         let facts = self.at(index);
         let problems: Vec<&OutputProblem> = all_problems(facts).collect();
@@ -142,19 +143,19 @@ pub(super) fn no_progress(window: &IterationWindow) -> Option<GutterSignal> {
     let all: Vec<ProgressKind> = (0..window.len())
         .map(|index| window.progress_at(index))
         .collect();
-    let trailing = |stops: &[ProgressKind]| {
-        let is_still = |progress: &&ProgressKind| !stops.contains(progress);
-        all.iter().rev().take_while(is_still).count()
+    let trailing_without = |kinds: &[ProgressKind]| {
+        let is_other = |progress: &&ProgressKind| !kinds.contains(progress);
+        all.iter().rev().take_while(is_other).count()
     };
-    let still = trailing(&[
+    let without_any = trailing_without(&[
         ProgressKind::Problems,
         ProgressKind::Commit,
         ProgressKind::Solid,
     ]);
-    let lasting = trailing(&[ProgressKind::Commit, ProgressKind::Solid]);
-    let count = match (still, lasting) {
-        (_, lasting) if lasting >= IterationWindow::LENGTH => lasting,
-        (still, _) if still >= MAX_ITERATIONS_WITHOUT_PROGRESS => still,
+    let without_lasting = trailing_without(&[ProgressKind::Commit, ProgressKind::Solid]);
+    let count = match (without_any, without_lasting) {
+        (_, count) if count >= IterationWindow::LENGTH => count,
+        (count, _) if count >= MAX_ITERATIONS_WITHOUT_PROGRESS => count,
         (_, _) => return None,
     };
     Some(GutterSignal::NoProgress {
@@ -162,7 +163,8 @@ pub(super) fn no_progress(window: &IterationWindow) -> Option<GutterSignal> {
     })
 }
 
-/// Detects a recently ticked box or better test result that is still valid.
+/// Detects a recently ticked box or better test result, unless more tests fail since. The last
+/// iteration itself is excluded.
 pub(super) fn recent_progress(window: &IterationWindow) -> Option<GutterSignal> {
     let last = window.len().checked_sub(1)?;
     let index = (last.saturating_sub(RECENT_PROGRESS_ITERATIONS)..last)
@@ -177,8 +179,8 @@ pub(super) fn recent_progress(window: &IterationWindow) -> Option<GutterSignal> 
     })
 }
 
-/// Detects that a repeated failure hides changing problems, because a build tool prints the same
-/// message for every error.
+/// Detects a repeated failure whose problems change or become fewer: some build tools print the
+/// same message for every error.
 pub(super) fn problems_changed(
     window: &IterationWindow,
     repeated: Option<&GutterSignal>,

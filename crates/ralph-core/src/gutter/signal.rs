@@ -42,7 +42,7 @@ pub enum GutterSignal {
         /// Sizes of those samples.
         of: Vec<u32>,
     },
-    /// The uncommitted diff only grows while something keeps failing.
+    /// The uncommitted diff grows and never shrinks while failures continue.
     GrowingDiff {
         iterations: Vec<u32>,
         /// Lines of the diff after each iteration.
@@ -69,23 +69,25 @@ pub enum GutterSignal {
         /// Number of commands per iteration.
         commands: Vec<u32>,
     },
-    /// No box was ticked, no new commit was accepted, and the tests did not improve.
+    /// No box was ticked, no new commit was accepted, and neither tests nor problems improved.
     NoProgress { iterations: Vec<u32> },
-    /// A failure has the same signature each time, but its problems change.
+    /// A failure has the same signature each time, but its problems change or become fewer.
     MovedOn {
         /// One of the problems of the last iteration.
         problem: String,
         iterations: Vec<u32>,
     },
-    /// A box was ticked or the tests improved recently, and neither was lost since.
+    /// One of the two previous iterations ticked a box or improved the tests, and no more tests
+    /// fail since.
     RecentProgress { iteration: u32 },
-    /// Fewer tests fail than before, so the run makes progress despite repetition.
+    /// Fewer tests fail than before, or they are green for the first time.
     TestsCloser {
         /// The lowest earlier number of failures; `None` if unknown.
         failed_before: Option<u64>,
         /// `None` if unknown.
         failed_now: Option<u64>,
-        /// The iteration with the lowest earlier number of failures.
+        /// The iteration with the lowest earlier number of failures; if unknown, the last earlier
+        /// iteration with a test result.
         since: u32,
     },
 }
@@ -106,7 +108,7 @@ impl GutterSignal {
             Self::FileThrash { .. } => 2,
             Self::Idle { .. } | Self::Reading { .. } | Self::SameProblem { .. } => 4,
             Self::Cycle { .. } | Self::NoProgress { .. } => 7,
-            // Cancels a repeated failure, which is not circling if fewer tests fail each time.
+            // Progress cancels a repeated failure.
             Self::TestsCloser { .. } | Self::MovedOn { .. } | Self::RecentProgress { .. } => -5,
         }
     }

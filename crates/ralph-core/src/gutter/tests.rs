@@ -197,14 +197,14 @@ fn reverting_a_rename_is_a_flip_of_both_names() {
 
 #[test]
 fn a_flip_may_be_interrupted_but_must_be_the_last_change() {
-    let of_a = |n, content: &str| facts_with_file(n, "a", Some(content));
+    let with_a = |n, content: &str| facts_with_file(n, "a", Some(content));
     let facts = vec![
-        of_a(1, "A"),
+        with_a(1, "A"),
         busy_facts(2),
-        of_a(3, "B"),
+        with_a(3, "B"),
         unchanged_facts(4, 9),
-        of_a(5, "A"),
-        of_a(6, "B"),
+        with_a(5, "A"),
+        with_a(6, "B"),
     ];
     assert_eq!(score_facts(facts.clone()), "0.2 file_thrash");
     let with = |next: IterationFacts| score_facts(facts.clone().into_iter().chain([next]));

@@ -13,7 +13,7 @@ use crate::verdict::TestCount;
 pub(super) const RECENT_ITERATIONS: usize = 5;
 /// The fewest repetitions of a failure, and the fewest stagnant iterations, that count.
 const MIN_REPEATS: usize = 3;
-/// The number of alternating states of a file that form a flip.
+/// The number of states in which a file must alternate between two versions.
 const FLIP_STATES: usize = 4;
 /// The most files listed in a signal.
 pub(super) const MAX_NAMED_FILES: usize = 8;
@@ -90,9 +90,9 @@ impl Default for GutterSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GutterMeasurement {
     pub score: LoopScore,
-    /// Their tenths add up to the score.
+    /// Their tenths add up to the score before it is clamped.
     pub signals: Vec<GutterSignal>,
-    /// Whether the last iteration made real progress.
+    /// Whether the last iteration ticked a box or improved the tests.
     pub progress: bool,
 }
 
@@ -168,19 +168,19 @@ fn repeated_failure(window: &IterationWindow) -> Option<GutterSignal> {
 }
 
 fn stagnation(window: &IterationWindow, settings: GutterSettings) -> Option<GutterSignal> {
-    let still = |facts: &&IterationFacts| {
+    let is_stagnant = |facts: &&IterationFacts| {
         facts.changed_lines < settings.min_net_lines && facts.binary_files == 0
     };
-    let mut run: Vec<&IterationFacts> = window.iter().rev().take_while(still).collect();
-    run.reverse();
-    (run.len() >= MIN_REPEATS).then(|| GutterSignal::Stagnation {
-        iterations: run.iter().map(|facts| facts.iteration).collect(),
-        lines: run.iter().map(|facts| facts.changed_lines).collect(),
+    let mut stagnant: Vec<&IterationFacts> = window.iter().rev().take_while(is_stagnant).collect();
+    stagnant.reverse();
+    (stagnant.len() >= MIN_REPEATS).then(|| GutterSignal::Stagnation {
+        iterations: stagnant.iter().map(|facts| facts.iteration).collect(),
+        lines: stagnant.iter().map(|facts| facts.changed_lines).collect(),
         enough: settings.min_net_lines,
     })
 }
 
-/// Detects files that the last change reverted to their state of two changes before, twice.
+/// Detects files of the last change whose last four states alternate between two versions.
 fn file_thrash(window: &IterationWindow) -> Option<GutterSignal> {
     let last = window.iter().rev().find(|facts| facts.has_changes())?;
     let files: Vec<ThrashedFile> = last
@@ -197,8 +197,8 @@ fn flip(window: &IterationWindow, path: &str) -> Option<ThrashedFile> {
         .iter()
         .rev()
         .filter_map(|facts| {
-            let mark = facts.files.iter().find(|file| file.path == path)?;
-            Some((facts.iteration, &mark.after))
+            let state = facts.files.iter().find(|state| state.path == path)?;
+            Some((facts.iteration, &state.after))
         })
         .take(FLIP_STATES)
         .collect();

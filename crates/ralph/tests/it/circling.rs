@@ -324,7 +324,7 @@ fn one_line_fixes_under_one_generic_message_are_no_circle() {
     assert_eq!(scores(&project)[..7], [0.0, 0.0, 0.3, 0.3, 0.3, 0.3, 0.3]);
     assert_eq!(steps(&project), Vec::<String>::new());
     let log = project.file("activity.log");
-    let line = "signal moved_on -0.5: the same message hides other problems in iterations 1, 2, 3";
+    let line = "signal moved_on -0.5: the failure looks the same in iterations 1, 2, 3";
     assert!(log.contains(line), "{log}");
     project.audit();
 }

@@ -5,7 +5,7 @@ use super::*;
 const GIT: &str = "is inside git's own directory; use commit actions";
 const PINNED: &str =
     "the contract is pinned: ticks come from verified claims, and only the user may edit it";
-const RUNNER: &str = "belongs to the runner; only `.ralph/progress.md` and, by appending, `.ralph/guardrails.md` are yours to write";
+const RUNNER: &str = "belongs to the runner; you may only write `.ralph/progress.md` and append to `.ralph/guardrails.md`";
 
 fn path(text: &str) -> WorkspacePath {
     WorkspacePath::parse(text).unwrap()
@@ -153,7 +153,7 @@ fn commits_reject_options_and_patterns() {
         assert_eq!(
             refuse_commit(&path(text)),
             Some(format!(
-                "`{}` reads like an option or a pattern; name files and directories",
+                "`{}` looks like an option or a pattern; list files and directories by name",
                 path(text)
             ))
         );

@@ -1,4 +1,4 @@
-//! Real replies of models with their exact outcome.
+//! Replies as models write them, each with its exact outcome.
 //!
 //! Each corpus file is a list of cases. `=== name` starts a case, followed by the verbatim reply
 //! and `--- outcome`: `accepted` and `repaired` list the actions, `re-asked` gives the error for

@@ -200,11 +200,11 @@ const WRONG_ACTIONS: &[(&str, &str)] = &[
     (r#"{"type":true}"#, "type: expected a string, found true"),
     (
         r#"{"type":"Run","command":"a"}"#,
-        r#"type: unknown action "Run"; known are run, patch, write, commit, rotate, pause, stop_success, stop_failure"#,
+        r#"type: unknown action "Run"; valid actions are run, patch, write, commit, rotate, pause, stop_success, stop_failure"#,
     ),
     (
         r#"{"type":"request_pr_update"}"#,
-        r#"type: unknown action "request_pr_update"; known are run, patch, write, commit, rotate, pause, stop_success, stop_failure"#,
+        r#"type: unknown action "request_pr_update"; valid actions are run, patch, write, commit, rotate, pause, stop_success, stop_failure"#,
     ),
     (r#"{"type":"run"}"#, "command: is missing"),
     (r#"{"type":"run","command":"  \n"}"#, "command: is empty"),
@@ -218,7 +218,7 @@ const WRONG_ACTIONS: &[(&str, &str)] = &[
     ),
     (
         r#"{"type":"run","command":"a","timeout":5}"#,
-        "timeout: unknown field; this action has command, cwd, timeout_s",
+        "timeout: unknown field; this action accepts command, cwd, timeout_s",
     ),
     (
         r#"{"type":"run","command":"a","cwd":1}"#,
@@ -230,7 +230,7 @@ const WRONG_ACTIONS: &[(&str, &str)] = &[
     ),
     (
         r#"{"type":"patch","path":"a","content":"b","patch":"c"}"#,
-        "content: unknown field; this action has path, patch",
+        "content: unknown field; this action accepts path, patch",
     ),
     (r#"{"type":"patch","path":"a"}"#, "patch: is missing"),
     (r#"{"type":"write","path":"a"}"#, "content: is missing"),
@@ -258,11 +258,11 @@ const WRONG_ACTIONS: &[(&str, &str)] = &[
     ),
     (
         r#"{"type":"stop_success","reason":"r","sure":true}"#,
-        "sure: unknown field; this action has reason",
+        "sure: unknown field; this action accepts reason",
     ),
     (
         r#"{"type":"stop_failure","reason":"r","a\u001b\nb":1}"#,
-        "a�…: unknown field; this action has reason",
+        "a�…: unknown field; this action accepts reason",
     ),
 ];
 
@@ -434,7 +434,7 @@ fn one_invalid_action_rejects_all_and_every_problem_is_listed() {
         parse(&reply).unwrap_err().to_string(),
         snapbox::str![[r#"
 the reply does not follow the schema, so nothing was executed:
-- actions[2].shell: unknown field; this action has command, cwd, timeout_s
+- actions[2].shell: unknown field; this action accepts command, cwd, timeout_s
 - actions[2].timeout_s: expected a whole number of seconds, found "5"
 - actions[4].path: path `/x` is absolute; paths are relative to the repository
 - actions[4].content: is missing
