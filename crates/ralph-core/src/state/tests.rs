@@ -399,5 +399,5 @@ fn contracts_that_were_in_force_are_remembered() {
         state.contracts,
         [Digest::compute(b"contract"), Digest::compute(b"new")]
     );
-    assert_eq!(state.status.reason().as_deref(), Some("paused by a person"));
+    assert_eq!(state.status.reason().as_deref(), Some("paused by the user"));
 }
