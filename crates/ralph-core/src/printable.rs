@@ -1,5 +1,5 @@
-//! Escapes characters that change how text is displayed: C1 controls, which terminals interpret
-//! like escape sequences, and bidirectional controls, which reorder the displayed text.
+//! Escapes characters that change how text is displayed: C1 controls and DEL, which terminals
+//! interpret, bidirectional controls, which reorder the displayed text, and line separators.
 //!
 //! [`escape_json`] is for JSON and is lossless. [`escape_text`] is for files that users print, and
 //! replaces each such character with its code point. Terminal output has its own stricter rules.
