@@ -56,7 +56,7 @@ fn escape(
 mod tests {
     use super::*;
 
-    /// C1 and DEL, and the bidirectional controls.
+    /// C1 controls and DEL, bidirectional controls, and line separators.
     fn deceptive() -> impl Iterator<Item = char> {
         ('\u{7f}'..='\u{9f}')
             .chain('\u{202a}'..='\u{202e}')

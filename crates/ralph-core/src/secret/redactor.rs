@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn it_shows_names_and_no_values() {
+    fn debug_output_shows_names_and_no_values() {
         let secret = Secret::new("correct horse".to_owned());
         let redactor = Redactor::new(vec![("PASS".to_owned(), secret)]);
         assert_eq!(

@@ -211,7 +211,7 @@ fn crashes_at_the_same_command_are_counted_until_the_user_pauses_the_run() {
 }
 
 #[test]
-fn a_journal_without_a_creation_is_no_run() {
+fn a_journal_must_start_with_the_creation_of_a_run() {
     assert!(RunState::from_records(&[]).is_none());
     let state = after([]);
     assert_eq!(state.status, RunStatus::Created);
