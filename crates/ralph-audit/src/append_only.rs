@@ -29,9 +29,9 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
         report_torn_end(evidence, torn, is_crash, &mut findings);
     }
     for (path, log) in APPEND_ONLY_FILES {
-        let marks = recorded_prefixes(evidence, path, log, &mut findings);
+        let prefixes = recorded_prefixes(evidence, path, log, &mut findings);
         if let Err(error) =
-            check_prefixes(&evidence.run_dir.join(path), path, &marks, &mut findings)
+            check_prefixes(&evidence.run_dir.join(path), path, &prefixes, &mut findings)
         {
             findings.fail(format!("{path} cannot be read: {error}"));
         }
@@ -44,12 +44,12 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     AuditOutcome::Checked(findings)
 }
 
-/// Reports a file that ends in the middle of a line: a crash can cause that, and the next opening
+/// Reports a file that ends in the middle of a line. A crash can cause that, and `ralph resume`
 /// repairs it.
 fn report_torn_end(evidence: &Evidence<'_>, what: &str, is_crash: bool, findings: &mut Findings) {
     if is_crash && !evidence.has_ended() {
         findings.note(format!(
-            "{what}, as a crash leaves it; `ralph resume` puts it aside"
+            "{what}, as after a crash; `ralph resume` moves the incomplete line to recovered/"
         ));
     } else {
         findings.fail(what);
@@ -70,23 +70,24 @@ fn recorded_prefixes<'a>(
     log: Option<&str>,
     findings: &mut Findings,
 ) -> Vec<RecordedPrefix<'a>> {
-    let mut marks: Vec<RecordedPrefix<'a>> = Vec::new();
+    let mut prefixes: Vec<RecordedPrefix<'a>> = Vec::new();
     for record in &evidence.journal.records {
-        let (mark, name) = match (record.kind(), log) {
+        let (entry, name) = match (record.kind(), log) {
             ("iteration_finished", Some(log)) => (&record.event()["logs"][log], log),
             ("files_recorded", _) => (&record.event()["files"][path], ""),
             (_, _) => continue,
         };
-        let (Some(bytes), Some(sha256)) = (mark["bytes"].as_u64(), mark["sha256"].as_str()) else {
+        let (Some(bytes), Some(sha256)) = (entry["bytes"].as_u64(), entry["sha256"].as_str())
+        else {
             if !name.is_empty() {
                 findings.fail(format!(
-                    "{} does not say how long `{name}` was",
+                    "{} does not record the length of `{name}`",
                     record.describe()
                 ));
             }
             continue;
         };
-        if let Some(before) = marks.last().filter(|before| before.bytes > bytes) {
+        if let Some(before) = prefixes.last().filter(|before| before.bytes > bytes) {
             findings.fail(format!(
                 "{path} had {} bytes at {} and {bytes} at {}",
                 before.bytes,
@@ -96,30 +97,30 @@ fn recorded_prefixes<'a>(
             continue;
         }
         let record = record.describe();
-        marks.push(RecordedPrefix {
+        prefixes.push(RecordedPrefix {
             record,
             bytes,
             sha256,
         });
     }
-    marks
+    prefixes
 }
 
 fn check_prefixes(
     file: &Path,
     path: &str,
-    marks: &[RecordedPrefix<'_>],
+    prefixes: &[RecordedPrefix<'_>],
     findings: &mut Findings,
 ) -> io::Result<()> {
-    let lengths: Vec<u64> = marks.iter().map(|mark| mark.bytes).collect();
+    let lengths: Vec<u64> = prefixes.iter().map(|prefix| prefix.bytes).collect();
     let digests = digest::prefix_digests(file, &lengths)?;
-    for (mark, digest) in marks.iter().zip(digests) {
-        let RecordedPrefix { record, bytes, .. } = mark;
+    for (prefix, digest) in prefixes.iter().zip(digests) {
+        let RecordedPrefix { record, bytes, .. } = prefix;
         match digest {
             None => findings.fail(format!(
-                "{path} is shorter than its {bytes} bytes at {record}"
+                "{path} is shorter than the {bytes} bytes at {record}"
             )),
-            Some(digest) if digest != mark.sha256 => findings.fail(format!(
+            Some(digest) if digest != prefix.sha256 => findings.fail(format!(
                 "{path} was rewritten: its first {bytes} bytes are not those of {record}"
             )),
             Some(_) => {}
@@ -143,7 +144,7 @@ fn check_stamps(evidence: &Evidence<'_>, path: &str, findings: &mut Findings) ->
         }
         if line.last() != Some(&b'\n') {
             let is_crash = evidence.journal.is_sealed();
-            let what = format!("{path} line {number} has no end");
+            let what = format!("{path} line {number} is incomplete");
             report_torn_end(evidence, &what, is_crash, findings);
         } else if !has_stamp(&line) {
             findings.fail(format!(

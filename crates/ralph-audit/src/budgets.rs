@@ -69,16 +69,16 @@ impl AuditLimits {
         }
     }
 
-    /// Returns the current limits of the task file if they are higher, for a change that does not
-    /// record its limits.
+    /// Returns the higher of the planned limits and those of the task file, for a change that does
+    /// not record its limits. A limit that the plan or the file lacks is not checked.
     fn raised_by_task_file(&self, evidence: &Evidence<'_>) -> Self {
         // Without the file, the limits are unknown.
         let text = fs::read(evidence.run_dir.join("ralph_task.md"))
             .map_or_else(|_| String::new(), |bytes| task::normalize(&bytes));
-        let present = |key: &str| task::front_matter_value(&text, key);
-        let higher = |planned: Option<u64>, present: Option<u64>| Some(planned?.max(present?));
-        let count = |key: &str| parse_limit(present(key)?);
-        let dollars = || parse_limit(present("max_cost_usd_estimate")?);
+        let current = |key: &str| task::front_matter_value(&text, key);
+        let higher = |planned: Option<u64>, current: Option<u64>| Some(planned?.max(current?));
+        let count = |key: &str| parse_limit(current(key)?);
+        let dollars = || parse_limit(current("max_cost_usd_estimate")?);
         let minutes = || u64::checked_mul(count("max_wall_time_minutes")?, 60_000);
         Self {
             iterations: higher(self.iterations, count("max_iterations")),
@@ -89,8 +89,7 @@ impl AuditLimits {
     }
 }
 
-/// Returns a limit of a task file, or `None` if it is not a number, which also has no effect in a
-/// run.
+/// Parses a limit of a task file; `None` if it is not a number.
 fn parse_limit<T: FromStr>(text: &str) -> Option<T> {
     let Ok(limit) = text.parse() else {
         return None;
@@ -102,7 +101,7 @@ fn parse_limit<T: FromStr>(text: &str) -> Option<T> {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a cast from a float saturates, and what is below nothing counts as nothing"
+    reason = "a cast from a float saturates, and a negative amount counts as zero"
 )]
 fn to_nanodollars(dollars: f64) -> u64 {
     (dollars * 1e9).round() as u64
@@ -116,7 +115,7 @@ fn check_iterations(evidence: &Evidence<'_>, budgets: &BudgetHistory, findings: 
         let number = record.event_u64("iteration").unwrap_or(u64::MAX);
         if number > limit {
             findings.fail(format!(
-                "{}: iteration {number} was started, `max_iterations` is {limit}",
+                "{}: iteration {number} was started, but `max_iterations` is {limit}",
                 record.describe()
             ));
         }
@@ -129,29 +128,29 @@ fn check_calls(evidence: &Evidence<'_>, budgets: &BudgetHistory, findings: &mut 
     let (mut tokens, mut spent) = (0_u64, 0_u64);
     let records = evidence.journal.records.iter();
     for record in records {
-        let (is_begun, is_paid) = match record.kind() {
+        let (is_started, is_charged) = match record.kind() {
             "model_replied" | "doctor_replied" => (true, true),
             "agent_started" => (true, false),
             "agent_charged" => (false, true),
             _ => continue,
         };
         let limits = budgets.at(record);
-        if let Some(limit) = limits.tokens.filter(|limit| is_begun && tokens >= *limit) {
+        if let Some(limit) = limits.tokens.filter(|limit| is_started && tokens >= *limit) {
             findings.fail(format!(
-                "{}: another call after {tokens} tokens, `max_tokens_total` is {limit}",
+                "{}: another call after {tokens} tokens, but `max_tokens_total` is {limit}",
                 record.describe()
             ));
         }
         let most = limits.nanodollars;
-        if let Some(limit) = most.filter(|limit| is_begun && spent >= *limit) {
+        if let Some(limit) = most.filter(|limit| is_started && spent >= *limit) {
             findings.fail(format!(
-                "{}: another call after {}, `max_cost_usd_estimate` is {}",
+                "{}: another call after {}, but `max_cost_usd_estimate` is {}",
                 record.describe(),
                 format_dollars(spent),
                 format_dollars(limit)
             ));
         }
-        if !is_paid {
+        if !is_charged {
             continue;
         }
         tokens = tokens.saturating_add(total_tokens(record));
@@ -192,7 +191,7 @@ fn check_active_time(evidence: &Evidence<'_>, budgets: &BudgetHistory, findings:
         let end = limit.map(|limit| limit.saturating_add(GRACE_MS));
         if begins && end.is_some_and(|end| active > end) {
             findings.fail(format!(
-                "{} comes at {active} ms, the wall time ended {GRACE_MS} ms or more before",
+                "{} was written at {active} ms, more than {GRACE_MS} ms after the end of the wall time",
                 record.describe()
             ));
         }

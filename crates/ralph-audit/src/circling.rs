@@ -58,7 +58,7 @@ impl CirclingCheck {
                 let iteration = record.event_u64("iteration");
                 if self.unreported.take() != iteration {
                     findings.fail(format!(
-                        "{}: no iteration showed this gutter",
+                        "{}: no finished iteration has this gutter",
                         record.describe()
                     ));
                 }
@@ -67,7 +67,9 @@ impl CirclingCheck {
             "run_opened" => self.unreported = None,
             "iteration_started" => {
                 if let Some(iteration) = self.unreported.take() {
-                    findings.fail(format!("the gutter of iteration {iteration} was not told"));
+                    findings.fail(format!(
+                        "the gutter of iteration {iteration} was not recorded"
+                    ));
                 }
             }
             _ => {}
@@ -81,11 +83,11 @@ impl CirclingCheck {
             return;
         }
         self.measured += 1;
-        let told = metrics["loop_score"].as_f64().map(to_tenths);
+        let recorded = metrics["loop_score"].as_f64().map(to_tenths);
         let sum = signal_sum(report).clamp(0, 10);
-        if told != Some(sum) {
+        if recorded != Some(sum) {
             findings.fail(format!(
-                "{}: its signals add up to {sum} tenths, its `loop_score` is {}",
+                "{}: its signals add up to {sum} tenths, but its `loop_score` is {}",
                 record.describe(),
                 metrics["loop_score"]
             ));

@@ -13,7 +13,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
         .into_iter()
         .any(|kind| evidence.records(kind).next().is_some());
     if !has_worked {
-        return AuditOutcome::NotApplicable("the branch was not made yet");
+        return AuditOutcome::NotApplicable("the branch has not been created yet");
     }
     let mut findings = Findings::default();
     let commits = if is_commit_id(base) {
@@ -93,7 +93,7 @@ fn check_foreign_trailers(
     findings: &mut Findings,
 ) {
     let run = evidence.run_id();
-    let begun: BTreeSet<String> = evidence
+    let started: BTreeSet<String> = evidence
         .records("action_started")
         .map(|record| {
             let (iteration, index) = action_key(record);
@@ -112,9 +112,9 @@ fn check_foreign_trailers(
                 findings.fail(format!(
                     "commit {id} carries `Ralph-Action: {action}` of another run"
                 ));
-            } else if !begun.contains(action) {
+            } else if !started.contains(action) {
                 findings.fail(format!(
-                    "commit {id} carries `Ralph-Action: {action}`, which the journal does not know"
+                    "commit {id} carries `Ralph-Action: {action}`, which is not in the journal"
                 ));
             }
         }
@@ -146,12 +146,12 @@ fn recorded_commits<'a>(evidence: &'a Evidence<'_>) -> Vec<(&'a AuditRecord, &'a
 /// Returns whether the host's next import after a record was refused: refused commits may never be
 /// imported, because the model had to undo them.
 fn was_import_refused(evidence: &Evidence<'_>, after: u64) -> bool {
-    let looks = ["commits_imported", "import_refused"];
+    let imports = ["commits_imported", "import_refused"];
     evidence
         .journal
         .records
         .iter()
-        .find(|record| record.number > after && looks.contains(&record.kind()))
+        .find(|record| record.number > after && imports.contains(&record.kind()))
         .is_some_and(|record| record.kind() == "import_refused")
 }
 

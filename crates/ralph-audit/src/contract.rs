@@ -21,7 +21,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
             if found != pinned && !is_behind {
                 findings.fail(describe_change(evidence));
                 findings.note(format!(
-                    "ralph_task.md with open boxes has the sha256 {found}, pinned is {pinned}"
+                    "the sha256 of ralph_task.md with all boxes open is {found}, the pinned one is {pinned}"
                 ));
             }
         }
@@ -41,7 +41,7 @@ fn describe_change(evidence: &Evidence<'_>) -> &'static str {
     if evidence.has_ended() {
         "ralph_task.md was changed by hand after the run had ended"
     } else {
-        "ralph_task.md was changed by hand, which has no effect; `ralph resume` puts it back"
+        "ralph_task.md was changed by hand, which has no effect; `ralph resume` restores it"
     }
 }
 
@@ -60,10 +60,10 @@ fn check_stored_contracts(evidence: &Evidence<'_>, findings: &mut Findings) {
             continue;
         };
         match fs::read(entry.path()) {
-            // All boxes of a stored contract are open, so its whole text counts.
+            // All boxes of a stored contract are open, so the digest covers the whole text.
             Ok(bytes) if sha256(task::normalize(&bytes).as_bytes()) == digest => {}
             Ok(_) => findings.fail(format!(
-                "contracts/{name} is not the text that its name names"
+                "contracts/{name} does not match the digest in its name"
             )),
             Err(error) => findings.fail(format!("contracts/{name} cannot be read: {error}")),
         }

@@ -22,7 +22,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
         findings.fail(format!("{} does not name a commit", pushed.describe()));
         return AuditOutcome::Checked(findings);
     }
-    let mut read = |name: &str, repo: &Path| {
+    let mut check_repo = |name: &str, repo: &Path| {
         if let Some(why) = object_damage(&evidence.git, repo, base, head) {
             findings.fail(format!(
                 "commit {head} of {} is not complete in {name}: {why}",
@@ -30,12 +30,12 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
             ));
         }
     };
-    read("repo.git", &evidence.repo());
+    check_repo("repo.git", &evidence.repo());
     let target = green::local_repo_path(evidence.plan_text("repo")).filter(|repo| repo.exists());
     if let Some(target) = target
         && is_branch_at(&evidence.git, &target, evidence.plan_text("branch"), head)
     {
-        read(&format!("`{}`", target.display()), &target);
+        check_repo(&format!("`{}`", target.display()), &target);
     }
     AuditOutcome::Checked(findings)
 }
@@ -56,8 +56,8 @@ fn is_branch_at(git: &AuditGit<'_>, repo: &Path, branch: &str, head: &str) -> bo
         .is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim() == head)
 }
 
-/// Returns the damage of the objects between a base and a commit. Git compares each with its id; it
-/// reports an empty one in its messages, not in its exit code.
+/// Returns the first problem with the objects between a base and a commit. Git compares each with
+/// its id; it reports an empty one in its messages, not in its exit code.
 fn object_damage(git: &AuditGit<'_>, repo: &Path, base: &str, head: &str) -> Option<String> {
     let range = format!("{base}..{head}");
     let args: [&OsStr; 6] = [

@@ -44,26 +44,26 @@ pub(super) fn prefix_digests(path: &Path, lengths: &[u64]) -> io::Result<Vec<Opt
         file => Box::new(file?),
     };
     let mut hasher = Sha256::new();
-    let mut done = 0;
+    let mut hashed = 0;
     let mut digests = Vec::new();
     for length in lengths {
-        let missing = length.saturating_sub(done);
-        done += hash_all(&mut hasher, &mut file.by_ref().take(missing))?;
-        digests.push((done == *length).then(|| hex(hasher.clone())));
+        let remaining = length.saturating_sub(hashed);
+        hashed += hash_all(&mut hasher, &mut file.by_ref().take(remaining))?;
+        digests.push((hashed == *length).then(|| hex(hasher.clone())));
     }
     Ok(digests)
 }
 
 fn hash_all(hasher: &mut Sha256, source: &mut impl io::Read) -> io::Result<u64> {
     let mut chunk = vec![0; CHUNK];
-    let mut fed = 0;
+    let mut total = 0;
     loop {
         let read = source.read(&mut chunk)?;
         if read == 0 {
-            return Ok(fed);
+            return Ok(total);
         }
         hasher.update(&chunk[..read]);
-        fed += read as u64;
+        total += read as u64;
     }
 }
 

@@ -10,7 +10,7 @@ const FORMAT: &str = "--format=%H%x00\
     %(trailers:key=Ralph-Run,valueonly,unfold,separator=%x1f)%x00\
     %(trailers:key=Ralph-Action,valueonly,unfold,separator=%x1f)";
 
-/// The serving side ignores settings from the command line, so it needs this one.
+/// git does not pass `-c` settings of `ls-remote` on to `upload-pack`, so it is set here again.
 const UPLOAD_PACK: &str = "--upload-pack=git -c 'safe.directory=*' upload-pack";
 
 /// Runs git.
@@ -20,7 +20,7 @@ pub(super) struct AuditGit<'a> {
     pub(super) path_variable: &'a str,
 }
 
-/// The reason why git returned no answer.
+/// The reason why a git command failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AuditGitError {
     /// Git cannot be started.
@@ -120,12 +120,12 @@ impl AuditGit<'_> {
             repo.as_ref(),
             reference.as_ref(),
         ];
-        let answer = stdout_text("ls-remote", &self.run(&args)?)?;
+        let refs = stdout_text("ls-remote", &self.run(&args)?)?;
         let exact = |line: &str| {
             let (id, name) = line.split_once('\t')?;
             (name == reference).then(|| id.to_owned())
         };
-        Ok(answer.lines().find_map(exact))
+        Ok(refs.lines().find_map(exact))
     }
 }
 
@@ -133,8 +133,8 @@ fn stdout_text(command: &'static str, output: &Output) -> Result<String, AuditGi
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let words = String::from_utf8_lossy(&output.stderr);
-    let last = words.lines().rev().find(|line| !line.trim().is_empty());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
     Err(AuditGitError::Failed {
         command,
         message: last.unwrap_or("no message").trim().to_owned(),

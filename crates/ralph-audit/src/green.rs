@@ -37,7 +37,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
         check_delivered_commit(evidence, verdict.text("head"), &mut findings);
     } else {
         findings.fail(format!(
-            "{} comes without a verification",
+            "{} has no verification before it",
             succeeded.describe()
         ));
     }
@@ -55,7 +55,7 @@ fn check_success_without_work(
     let name = baseline.describe();
     let base = evidence.plan_text("base");
     if baseline.text("commit") != base {
-        findings.fail(format!("{name} is not about the base commit {base}"));
+        findings.fail(format!("{name} does not name the base commit {base}"));
     }
     let green = baseline.event()["green"].as_array();
     let green: BTreeSet<&str> = green
@@ -65,22 +65,22 @@ fn check_success_without_work(
         .collect();
     check_results(baseline, findings);
     for check in baseline.event()["checks"].as_array().into_iter().flatten() {
-        let called = check["name"].as_str().unwrap_or("?");
-        if !green.contains(called) {
-            findings.fail(format!("{name}: check `{called}` was not green"));
+        let check_name = check["name"].as_str().unwrap_or("?");
+        if !green.contains(check_name) {
+            findings.fail(format!("{name}: check `{check_name}` was not green"));
         }
     }
     for kind in ["pushed", "pull_request_updated"] {
         if let Some(record) = evidence.records(kind).next() {
             findings.fail(format!(
-                "{} comes in a run without any work",
+                "{} occurs in a run without any work",
                 record.describe()
             ));
         }
     }
 }
 
-/// Checks the verification.
+/// Checks that the verification was green and verified the contract in force.
 fn check_verdict(
     evidence: &Evidence<'_>,
     verdict: &AuditRecord,
@@ -95,11 +95,14 @@ fn check_verdict(
     }
     check_results(verdict, findings);
     let contract = verdict.text("contract");
-    for (moment, at) in [("then", verdict.number), ("at the success", success.number)] {
+    for (moment, at) in [
+        ("at that time", verdict.number),
+        ("at the success", success.number),
+    ] {
         let in_force = evidence.contract_at(at);
         if contract != in_force {
             findings.fail(format!(
-                "{name} verified contract {contract}, {moment} {in_force} was in force"
+                "{name} verified contract {contract}, but {in_force} was in force {moment}"
             ));
         }
     }
@@ -114,19 +117,21 @@ fn check_results(record: &AuditRecord, findings: &mut Findings) {
         findings.fail(format!("{name} ran no checks"));
     }
     for check in checks {
-        let called = check["name"].as_str().unwrap_or("?");
+        let check_name = check["name"].as_str().unwrap_or("?");
         if check["ended"]["exited"] != 0 {
             findings.fail(format!(
-                "{name}: check `{called}` ended with {}",
+                "{name}: check `{check_name}` ended with {}",
                 check["ended"]
             ));
         }
         let tests = &check["tests"];
         if !tests.is_null() && executed_tests(tests) == 0 {
-            findings.fail(format!("{name}: check `{called}` ran no test"));
+            findings.fail(format!("{name}: check `{check_name}` ran no tests"));
         }
         if let Some(failed @ 1..) = tests["failed"].as_u64() {
-            findings.fail(format!("{name}: check `{called}` reports {failed} failed"));
+            findings.fail(format!(
+                "{name}: check `{check_name}` reports failed tests: {failed}"
+            ));
         }
     }
 }
@@ -144,7 +149,7 @@ fn check_flaky_commit(evidence: &Evidence<'_>, verdict: &AuditRecord, findings: 
     if is_flaky && !was_green {
         let name = verdict.describe();
         findings.fail(format!(
-            "{name} calls the commit flaky, and it was not green twice in a row"
+            "{name} reports the commit as flaky, but it was not green twice in a row"
         ));
     }
 }
@@ -156,9 +161,11 @@ fn executed_tests(tests: &Value) -> u64 {
 
 /// Checks that the commit was pushed, is in the pull request, and is the head of the branch.
 fn check_delivered_commit(evidence: &Evidence<'_>, head: &str, findings: &mut Findings) {
-    let mut expect = |place: &str, commit: &str| {
+    let mut expect = |location: &str, commit: &str| {
         if commit != head {
-            findings.fail(format!("{place} stands at {commit}, verified was {head}"));
+            findings.fail(format!(
+                "{location} is at {commit}, but the verified commit is {head}"
+            ));
         }
     };
     let pushed = evidence.records("pushed").next_back();
@@ -195,19 +202,19 @@ fn check_remote_branch(evidence: &Evidence<'_>, branch: &str, head: &str, findin
     let address = evidence.plan_text("repo");
     let Some(repo) = local_repo_path(address) else {
         return findings.note(format!(
-            "`{address}` is not on this machine and was not looked at"
+            "`{address}` is not on this machine and was not checked"
         ));
     };
     if !repo.exists() {
-        return findings.note(format!("`{}` does not exist any more", repo.display()));
+        return findings.note(format!("`{}` no longer exists", repo.display()));
     }
     match evidence.git.remote_branch_head(&repo, branch) {
         Ok(None) => findings.note(format!(
-            "`{}` has no branch `{branch}` any more",
+            "`{}` no longer has branch `{branch}`",
             repo.display()
         )),
         Ok(Some(tip)) if tip != head => findings.fail(format!(
-            "branch `{branch}` of `{}` stands at {tip}, verified was {head}",
+            "branch `{branch}` of `{}` is at {tip}, but the verified commit is {head}",
             repo.display()
         )),
         Ok(Some(_)) => {}
@@ -229,7 +236,7 @@ fn check_boxes_ticked(evidence: &Evidence<'_>, findings: &mut Findings) {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    // A file that cannot be read is not the pinned one.
+    // An unreadable file counts as a file that does not match the pinned contract.
     let text = fs::read(evidence.run_dir.join("ralph_task.md"))
         .map_or_else(|_| String::new(), |bytes| task::normalize(&bytes));
     let is_pinned = task::contract_digest(&text) == evidence.contract_at(u64::MAX);

@@ -14,7 +14,8 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     AuditOutcome::Checked(walk.findings)
 }
 
-/// Iteration and index of an action, or iteration and attempt of a call.
+/// Iteration and index of an action, iteration and attempt of a call or an agent, or number and
+/// attempt of a question to the doctor.
 type IntentKey = (u64, u64);
 
 #[derive(Default)]
@@ -26,7 +27,7 @@ struct IntentCheck<'a> {
     call: Option<(IntentKey, &'a AuditRecord)>,
     /// The call that was charged without a response.
     abandoned: Option<IntentKey>,
-    /// Whether another process has opened the run since the action was started.
+    /// Whether another process has opened the run since the last action or agent was started.
     reopened: bool,
     /// The final outcomes.
     finished_actions: BTreeMap<IntentKey, &'a AuditRecord>,
@@ -56,11 +57,11 @@ impl<'a> IntentCheck<'a> {
             "reply_accepted" => self.close_call(record),
             "iteration_started" | "iteration_finished" => {
                 // An iteration that continues after a crash retains its intents.
-                let goes_on = self.reopened && record.kind() == "iteration_started";
+                let continues = self.reopened && record.kind() == "iteration_started";
                 if record.text("outcome") == "sandbox_lost" {
                     // Everything in the sandbox ended with it.
                     (self.agent, self.call, self.action) = (None, None, None);
-                } else if !goes_on {
+                } else if !continues {
                     self.close_agent(record);
                     self.close_call(record);
                     self.close_action(record);
@@ -78,16 +79,16 @@ impl<'a> IntentCheck<'a> {
         }
     }
 
-    fn start_agent(&mut self, place: IntentKey, record: &'a AuditRecord) {
+    fn start_agent(&mut self, key: IntentKey, record: &'a AuditRecord) {
         if !self.reopened {
             self.close_agent(record);
         }
-        self.agent = Some((place, record));
+        self.agent = Some((key, record));
         self.reopened = false;
     }
 
-    fn finish_agent(&mut self, place: IntentKey, record: &AuditRecord) {
-        if self.agent.take_if(|(begun, _)| *begun == place).is_none() {
+    fn finish_agent(&mut self, key: IntentKey, record: &AuditRecord) {
+        if self.agent.take_if(|(started, _)| *started == key).is_none() {
             self.findings
                 .fail(format!("{}: the agent was not started", record.describe()));
         }
@@ -103,18 +104,18 @@ impl<'a> IntentCheck<'a> {
         }
     }
 
-    fn start_doctor_call(&mut self, place: IntentKey, record: &'a AuditRecord) {
-        if let Some((_, asked)) = self.doctor.replace((place, record)) {
+    fn start_doctor_call(&mut self, key: IntentKey, record: &'a AuditRecord) {
+        if let Some((_, asked)) = self.doctor.replace((key, record)) {
             self.findings.fail(format!(
-                "{}: the doctor was asked, and again in {} without an outcome",
+                "{}: the doctor was asked, and asked again in {} without an outcome",
                 asked.describe(),
                 record.describe()
             ));
         }
     }
 
-    fn finish_doctor_call(&mut self, place: IntentKey, record: &AuditRecord) {
-        let asked = self.doctor.take_if(|(pending, _)| *pending == place);
+    fn finish_doctor_call(&mut self, key: IntentKey, record: &AuditRecord) {
+        let asked = self.doctor.take_if(|(pending, _)| *pending == key);
         // An unreadable reply is recorded as a failure after its arrival.
         if asked.is_none() && record.kind() != "doctor_failed" {
             self.findings
@@ -127,7 +128,7 @@ impl<'a> IntentCheck<'a> {
         match self.commands.insert(id, true) {
             Some(false) => {}
             Some(true) => self.findings.fail(format!(
-                "{}: command `{id}` was done before",
+                "{}: command `{id}` was already done",
                 record.describe()
             )),
             None => self.findings.fail(format!(
@@ -137,59 +138,59 @@ impl<'a> IntentCheck<'a> {
         }
     }
 
-    fn start_action(&mut self, place: IntentKey, record: &'a AuditRecord) {
+    fn start_action(&mut self, key: IntentKey, record: &'a AuditRecord) {
         self.close_call(record);
-        let again = self.action.is_some_and(|(pending, _)| pending == place) && self.reopened;
+        let again = self.action.is_some_and(|(pending, _)| pending == key) && self.reopened;
         // A command is never silently repeated; the effect of a file or a commit can be inspected.
         if !again || record.text("action") == "run" {
             self.close_action(record);
         }
-        self.action = Some((place, record));
+        self.action = Some((key, record));
         self.reopened = false;
     }
 
-    fn finish_action(&mut self, place: IntentKey, record: &'a AuditRecord) {
-        let (iteration, index) = place;
-        let begun = self.action.is_some_and(|(pending, _)| pending == place);
-        if begun {
+    fn finish_action(&mut self, key: IntentKey, record: &'a AuditRecord) {
+        let (iteration, index) = key;
+        let started = self.action.is_some_and(|(pending, _)| pending == key);
+        if started {
             self.action = None;
         }
         let result = record.text("result");
-        if !begun && matches!(result, "done" | "ran" | "interrupted") {
+        if !started && matches!(result, "done" | "ran" | "interrupted") {
             self.findings.fail(format!(
-                "{}: action {index} of iteration {iteration} ended without a beginning",
+                "{}: action {index} of iteration {iteration} finished without a start",
                 record.describe()
             ));
         }
         if result == "interrupted" {
             return;
         }
-        if let Some(first) = self.finished_actions.insert(place, record) {
+        if let Some(first) = self.finished_actions.insert(key, record) {
             self.findings.fail(format!(
-                "{}: action {index} of iteration {iteration} ended a second time, first in {}",
+                "{}: action {index} of iteration {iteration} finished a second time, first in {}",
                 record.describe(),
                 first.describe()
             ));
         }
     }
 
-    fn start_call(&mut self, place: IntentKey, record: &'a AuditRecord) {
-        // A call without a response is abandoned by asking again in the same iteration.
+    fn start_call(&mut self, key: IntentKey, record: &'a AuditRecord) {
+        // A second call in the same iteration abandons one without a response.
         if self
             .call
-            .is_some_and(|((iteration, _), _)| iteration != place.0)
+            .is_some_and(|((iteration, _), _)| iteration != key.0)
         {
             self.close_call(record);
         }
-        self.call = Some((place, record));
+        self.call = Some((key, record));
     }
 
-    fn finish_call(&mut self, place: IntentKey, record: &AuditRecord) {
-        let asked = self.call.is_some_and(|(pending, _)| pending == place);
+    fn finish_call(&mut self, key: IntentKey, record: &AuditRecord) {
+        let asked = self.call.is_some_and(|(pending, _)| pending == key);
         if !asked {
-            let (iteration, attempt) = place;
+            let (iteration, attempt) = key;
             self.findings.fail(format!(
-                "{}: attempt {attempt} of iteration {iteration} was not asked",
+                "{}: attempt {attempt} of iteration {iteration} has an outcome but no call",
                 record.describe()
             ));
         }
@@ -197,10 +198,10 @@ impl<'a> IntentCheck<'a> {
     }
 
     fn close_call(&mut self, by: &AuditRecord) {
-        if let Some((place, asked)) = self.call.take()
-            && self.abandoned != Some(place)
+        if let Some((key, asked)) = self.call.take()
+            && self.abandoned != Some(key)
         {
-            let (iteration, attempt) = place;
+            let (iteration, attempt) = key;
             self.findings.fail(format!(
                 "{}: attempt {attempt} of iteration {iteration} has no outcome before {}",
                 asked.describe(),
@@ -210,10 +211,10 @@ impl<'a> IntentCheck<'a> {
     }
 
     fn close_action(&mut self, by: &AuditRecord) {
-        if let Some(((iteration, index), begun)) = self.action.take() {
+        if let Some(((iteration, index), started)) = self.action.take() {
             self.findings.fail(format!(
                 "{}: action {index} of iteration {iteration} has no outcome before {}",
-                begun.describe(),
+                started.describe(),
                 by.describe()
             ));
         }

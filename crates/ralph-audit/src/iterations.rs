@@ -63,13 +63,13 @@ impl<'a> IterationNumbers<'a> {
     }
 
     fn start(&mut self, number: u64, record: &AuditRecord, findings: &mut Findings) {
-        let goes_on = self.open == Some(number) && self.reopened;
-        if let (Some(open), false) = (self.open, goes_on) {
+        let continues = self.open == Some(number) && self.reopened;
+        if let (Some(open), false) = (self.open, continues) {
             findings.fail(format!(
                 "{}: iteration {number} starts while iteration {open} has not finished",
                 record.describe()
             ));
-        } else if !goes_on && number != self.last + 1 {
+        } else if !continues && number != self.last + 1 {
             findings.fail(format!(
                 "{}: iteration {number} starts, but {} is next",
                 record.describe(),
@@ -117,7 +117,7 @@ impl<'a> IterationNumbers<'a> {
             if !is_known {
                 findings.fail(format!("iterations/{name} has no record in the journal"));
             } else if names.contains(&format!("{name}.open")) {
-                findings.fail(format!("iterations/{name} is there finished and open"));
+                findings.fail(format!("iterations/{name} exists both finished and open"));
             }
         }
     }
@@ -147,43 +147,47 @@ fn check_finished(root: &Path, number: u64, record: &AuditRecord, findings: &mut
         findings.fail(format!("iterations/{number}/{name} does not belong there"));
     }
     for name in ITERATION_FILES {
-        let place = format!("iterations/{number}/{name}");
+        let file = format!("iterations/{number}/{name}");
         let recorded = record.event()["files"][name].as_str();
         if let Err(why) = check_digest(&dir.join(name), recorded) {
-            findings.fail(format!("{place} {why}"));
+            findings.fail(format!("{file} {why}"));
         }
         if !names.contains(name) {
             continue;
         }
         if let Err(why) = check_json(&dir.join(name), name, number) {
-            findings.fail(format!("{place} {why}"));
+            findings.fail(format!("{file} {why}"));
         }
     }
     let recorded = record.event()["files"].as_object();
     for name in recorded.into_iter().flat_map(serde_json::Map::keys) {
         if !ITERATION_FILES.contains(&name.as_str()) {
-            findings.fail(format!("{} names the file `{name}`", record.describe()));
+            findings.fail(format!(
+                "{} names the unknown file `{name}`",
+                record.describe()
+            ));
         }
     }
 }
 
 /// Checks that a file is a regular file with the recorded digest.
 pub(super) fn check_digest(path: &Path, recorded: Option<&str>) -> Result<(), String> {
-    let about = fs::symlink_metadata(path).map_err(|_| "is missing".to_owned())?;
-    if !about.is_file() {
+    let metadata = fs::symlink_metadata(path).map_err(|_| "is missing".to_owned())?;
+    if !metadata.is_file() {
         return Err("is not a regular file".into());
     }
     let digest = digest::file_sha256(path).map_err(|error| format!("cannot be read: {error}"))?;
     match recorded {
         None => Err("has no digest in the journal".into()),
         Some(recorded) if recorded != digest => Err(format!(
-            "was changed: its sha256 is {digest}, the journal says {recorded}"
+            "was changed: its sha256 is {digest}, but the journal records {recorded}"
         )),
         Some(_) => Ok(()),
     }
 }
 
-/// Checks that a file is valid JSON about its iteration.
+/// Checks the content of the JSON files: `response.json` has a response, and `metrics.json` names
+/// its iteration.
 fn check_json(path: &Path, name: &str, number: u64) -> Result<(), String> {
     if !matches!(name, "response.json" | "metrics.json" | "pr_state.json") {
         return Ok(());
@@ -192,8 +196,8 @@ fn check_json(path: &Path, name: &str, number: u64) -> Result<(), String> {
     let value: Value =
         serde_json::from_slice(&bytes).map_err(|error| format!("is not JSON: {error}"))?;
     let claimed = value["iteration"].as_u64();
-    let is_told = value["attempts"].is_array() || value["agent"].is_string();
-    if name == "response.json" && !is_told {
+    let has_response = value["attempts"].is_array() || value["agent"].is_string();
+    if name == "response.json" && !has_response {
         return Err("has neither a list `attempts` nor an `agent`".into());
     }
     match claimed {

@@ -118,7 +118,9 @@ impl AuditJournal {
                 self.damage.extend(frame_problems(&line, number, previous));
                 self.records.push(AuditRecord { number, line });
             }
-            Ok(_) => self.damage.push(format!("record {number} is no object")),
+            Ok(_) => self
+                .damage
+                .push(format!("record {number} is not a JSON object")),
             Err(error) => self
                 .damage
                 .push(format!("record {number} is not JSON: {error}")),
@@ -128,30 +130,30 @@ impl AuditJournal {
 
 /// Returns the problems of a record's frame.
 fn frame_problems(line: &Value, number: u64, previous: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
+    let mut problems = Vec::new();
     if line["v"].as_u64() != Some(VERSION) {
-        wrong.push(format!(
+        problems.push(format!(
             "record {number} has version {}, only {VERSION} is known",
             line["v"]
         ));
     }
     if line["seq"].as_u64() != Some(number) {
-        wrong.push(format!(
+        problems.push(format!(
             "line {number} of journal.jsonl has the number {}",
             line["seq"]
         ));
     }
     if line["prev"].as_str() != Some(previous) {
-        wrong.push(format!(
+        problems.push(format!(
             "record {number} does not follow the record before it in journal.jsonl: `prev` is not its sha256"
         ));
     }
     let at = line["at"].as_str().unwrap_or_default();
     if at.parse::<jiff::Timestamp>().is_err() {
-        wrong.push(format!(
+        problems.push(format!(
             "record {number} has no time: `at` is {}",
             line["at"]
         ));
     }
-    wrong
+    problems
 }

@@ -1,4 +1,4 @@
-//! Searches a file for the values of credentials, also in escaped form.
+//! Searches a file for the values of credentials, also in encoded or escaped form.
 //!
 //! The redactor matches while it reads and maps positions. This module uses a simple method: it
 //! decodes escapes in the whole text, round by round, and searches the result of each round.
@@ -17,37 +17,35 @@ const ZERO_WIDTH: [&str; 9] = [
 #[derive(Debug, Default)]
 pub(super) struct AuditSecrets {
     needles: Vec<(String, Vec<u8>)>,
-    /// The first two bytes of all needles.
+    /// Whether a needle starts with two given bytes, indexed by [`prefix_index`].
     prefixes: Vec<bool>,
 }
 
 impl AuditSecrets {
-    /// Takes the credentials of an environment, by name. Words and short values are left out.
+    /// Creates the search values from credentials by name. Skips URLs, short values, and values
+    /// without both a letter and a digit.
     pub(super) fn new(secrets: &[(String, String)]) -> Self {
         let mut needles = Vec::new();
         for (name, value) in secrets {
             let value = value.trim();
-            let has = |of: fn(&char) -> bool| value.chars().any(|c| of(&c));
-            let is_worth_it = value.len() >= MIN_BYTES
+            let has = |is_kind: fn(&char) -> bool| value.chars().any(|c| is_kind(&c));
+            let is_searched = value.len() >= MIN_BYTES
                 && !value.contains("://")
                 && has(char::is_ascii_digit)
                 && has(char::is_ascii_alphabetic);
-            if is_worth_it {
+            if is_searched {
                 let forms = encodings(value.as_bytes()).into_iter();
                 needles.extend(forms.map(|form| (name.clone(), form)));
             }
         }
-        let mut starts = vec![false; 1 << 16];
+        let mut prefixes = vec![false; 1 << 16];
         for (_, needle) in &needles {
-            starts[prefix_index(needle[0], needle[1])] = true;
+            prefixes[prefix_index(needle[0], needle[1])] = true;
         }
-        Self {
-            needles,
-            prefixes: starts,
-        }
+        Self { needles, prefixes }
     }
 
-    /// Returns the name of a credential whose value is in a text, in whatever spelling.
+    /// Returns the name of a credential whose value is in a text, in any encoding.
     pub(super) fn find(&self, text: &[u8]) -> Option<&str> {
         if self.needles.is_empty() {
             return None;
@@ -63,19 +61,20 @@ impl AuditSecrets {
             if let Some(name) = self.find_plain(&plain) {
                 return Some(name);
             }
-            let undone = decode_escapes(&plain);
-            if undone == text {
+            let decoded = decode_escapes(&plain);
+            if decoded == text {
                 return None;
             }
-            text = undone;
+            text = decoded;
         }
         self.find_plain(&text)
     }
 
     fn find_plain(&self, text: &[u8]) -> Option<&str> {
-        let places = text.windows(2).enumerate();
-        let mut places = places.filter(|(_, pair)| self.prefixes[prefix_index(pair[0], pair[1])]);
-        places.find_map(|(at, _)| {
+        let positions = text.windows(2).enumerate();
+        let mut positions =
+            positions.filter(|(_, pair)| self.prefixes[prefix_index(pair[0], pair[1])]);
+        positions.find_map(|(at, _)| {
             let mut needles = self.needles.iter();
             let found = needles.find(|(_, needle)| text[at..].starts_with(needle))?;
             Some(found.0.as_str())
@@ -189,7 +188,7 @@ fn decode_escapes(text: &[u8]) -> Vec<u8> {
         if let Some(c) = decoded {
             let mut buffer = [0; 4];
             match u8::try_from(u32::from(c)) {
-                // A byte of a percent-encoded or octal character.
+                // Percent, octal and `\x` escapes stand for single bytes of UTF-8.
                 Ok(byte) if matches!(length, 3 | 4) => plain.push(byte),
                 Ok(_) | Err(_) => plain.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes()),
             }

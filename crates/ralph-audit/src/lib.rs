@@ -1,4 +1,5 @@
-//! The independent oracle: decides only from files and git whether a run kept its promises.
+//! The independent oracle: decides only from files, git and the list of processes whether a
+//! run kept its promises.
 //!
 //! It depends on no other crate of the workspace, so it shares no code with the runner. It reads the
 //! journal as plain JSON, computes hashes, scans the task file with a separate line scanner and has
@@ -11,7 +12,7 @@
 //! |---|---|---|
 //! | I1 | `iterations` | no iteration is lost, its seven files match the record |
 //! | I2 | `append_only` | the journal's chain is unbroken, the logs only grew |
-//! | I3 | `commits` | no commit is doubled or lost |
+//! | I3 | `commits` | no commit is duplicated or lost |
 //! | I4 | `pulls` | one pull request, at the pushed commit |
 //! | I5 | `secrets`, `known_secrets` | the run's files contain no known credential and nothing with the format of one |
 //! | I6 | `budgets` | budgets are respected, active time never decreases |

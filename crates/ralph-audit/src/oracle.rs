@@ -21,10 +21,10 @@ type CheckFn = fn(&Evidence<'_>) -> AuditOutcome;
 const CHECKS: [(&str, &str, CheckFn); 15] = [
     ("I1", "no lost iteration", iterations::check),
     ("I2", "append-only", append_only::check),
-    ("I3", "no doubled commit", commits::check),
+    ("I3", "no duplicate commit", commits::check),
     ("I4", "one pull request", pulls::check),
     ("I5", "no secret in the files", secrets::check),
-    ("I6", "budgets hold", budgets::check),
+    ("I6", "budgets are respected", budgets::check),
     ("I7", "no orphans", orphans::check),
     ("I12", "no false green", green::check),
     ("I13", "single writer", writers::check),
@@ -51,16 +51,16 @@ pub fn audit(
     secrets: &[(String, String)],
 ) -> AuditReport {
     let load = || run_checks(&Evidence::load(run_dir, state_dir, path_variable, secrets));
-    let mut answer = load();
+    let mut pass = load();
     for _ in 1..MAX_PASSES {
         // Findings about a run that changed during the audit may combine two states.
-        if answer.audit.is_green() || journal_length(run_dir) == answer.journal_length {
+        if pass.audit.is_green() || journal_length(run_dir) == pass.journal_length {
             break;
         }
         thread::sleep(RETRY_DELAY);
-        answer = load();
+        pass = load();
     }
-    answer.audit
+    pass.audit
 }
 
 struct CheckPass {

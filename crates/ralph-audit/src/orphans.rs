@@ -12,7 +12,7 @@ use super::report::{AuditOutcome, Findings};
 
 /// The number of bytes of a process's environment that are read.
 const ENVIRONMENT_BYTES: u64 = 1 << 20;
-/// The lower bits of a process's mark are the number of the command, the others that of the
+/// The lower bits of a process's lock limit are the number of the command, the others that of the
 /// sandbox.
 const COMMAND_BITS: u32 = 14;
 
@@ -23,23 +23,23 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let mut findings = Findings::default();
     let sandboxes = RecordedSandboxes::read(evidence);
     for id in &sandboxes.clean_rooms {
-        findings.fail(format!("clean room `{id}` was made and not removed"));
+        findings.fail(format!("clean room `{id}` was created but not removed"));
     }
     let root = evidence.state_dir.join("sandboxes");
     for id in &sandboxes.removed {
         if root.join(id).exists() {
-            findings.fail(format!("sandboxes/{id} is still there after its removal"));
+            findings.fail(format!("sandboxes/{id} still exists after its removal"));
         }
     }
     let labelled = labelled_sandboxes(&root, &evidence.run_id());
     for (id, purpose) in &labelled {
         if !sandboxes.known.contains(id) {
             findings.fail(format!(
-                "sandboxes/{id}.json marks a sandbox (`{purpose}`) that the journal does not know"
+                "sandboxes/{id}.json labels a sandbox (`{purpose}`) that is not in the journal"
             ));
         } else if sandboxes.removed.contains(id) {
             findings.fail(format!(
-                "sandboxes/{id}.json marks a sandbox (`{purpose}`) that was removed"
+                "sandboxes/{id}.json labels a sandbox (`{purpose}`) that was removed"
             ));
         }
     }
@@ -50,7 +50,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     );
     if !matches!(evidence.plan_text("sandbox"), "" | "local") {
         findings.note(
-            "containers and volumes are not looked at; `ralph prune-sandboxes --dry-run` lists those that are left",
+            "containers and volumes are not checked; `ralph prune-sandboxes --dry-run` lists those that are left",
         );
     }
     AuditOutcome::Checked(findings)
@@ -126,7 +126,7 @@ fn report_running_processes(sandboxes: &BTreeMap<&str, &String>, findings: &mut 
         ];
         let mut names = names.iter().flatten();
         if let Some(id) = names.find_map(|name| sandboxes.get(name.as_str())) {
-            findings.fail(format!("process {pid} of sandbox `{id}` still runs"));
+            findings.fail(format!("process {pid} of sandbox `{id}` is still running"));
         }
     }
 }
@@ -182,8 +182,8 @@ fn sandbox_from_lock_limit(process: &Path) -> Option<String> {
         .lines()
         .find_map(|line| line.strip_prefix("Max file locks"))?;
     // Without a limit, the text is `unlimited`.
-    let Ok(mark) = line.split_whitespace().next()?.parse::<u64>() else {
+    let Ok(limit) = line.split_whitespace().next()?.parse::<u64>() else {
         return None;
     };
-    Some(format!("{:012x}", mark >> COMMAND_BITS))
+    Some(format!("{:012x}", limit >> COMMAND_BITS))
 }

@@ -12,12 +12,12 @@ use super::report::{AuditOutcome, Findings};
 
 pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     if !are_stored_locally(evidence) {
-        return AuditOutcome::NotApplicable("its pull requests are not kept on this machine");
+        return AuditOutcome::NotApplicable("its pull requests are not stored on this machine");
     }
     let records = load_pull_requests(evidence);
     let updates: Vec<&AuditRecord> = evidence.records("pull_request_updated").collect();
     if updates.is_empty() && records.is_empty() {
-        return AuditOutcome::NotApplicable("it has no pull request");
+        return AuditOutcome::NotApplicable("the run has no pull request");
     }
     let mut findings = Findings::default();
     report_duplicates(&records, &mut findings);
@@ -48,7 +48,7 @@ pub(super) fn load_pull_requests(evidence: &Evidence<'_>) -> Vec<AuditPullReques
     let run = evidence.run_id();
     let mut pulls: Vec<AuditPullRequest> = directory_entries(&evidence.state_dir.join("pulls"))
         .iter()
-        .flat_map(|shelf| directory_entries(shelf))
+        .flat_map(|directory| directory_entries(directory))
         .filter(|path| path.extension() == Some("json".as_ref()))
         .filter_map(|path| parse_pull_request(path, &run))
         .collect();
@@ -62,7 +62,7 @@ fn directory_entries(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn parse_pull_request(path: PathBuf, run: &str) -> Option<AuditPullRequest> {
-    // The check of recorded files reports files that are not records.
+    // The check `FIL` reports unreadable files.
     let Ok(bytes) = fs::read(&path) else {
         return None;
     };
@@ -98,7 +98,7 @@ fn report_several_numbers(updates: &[&AuditRecord], findings: &mut Findings) {
     for pair in updates.windows(2) {
         if number(pair[0]) != number(pair[1]) {
             findings.fail(format!(
-                "{} is about another pull request than {}",
+                "{} names another pull request than {}",
                 pair[1].describe(),
                 pair[0].describe()
             ));
@@ -113,16 +113,16 @@ fn check_last_update(
     findings: &mut Findings,
 ) {
     let number = update.event()["pull"]["number"].as_u64();
-    let told = update.event()["pull"]["head"].as_str().unwrap_or_default();
+    let recorded = update.event()["pull"]["head"].as_str().unwrap_or_default();
     let pushed_before = |limit: u64| {
         let mut pushed = evidence.records("pushed");
         let last = pushed.rfind(|record| record.number < limit);
         last.map_or("", |record| record.text("head"))
     };
     let (then, now) = (pushed_before(update.number), pushed_before(u64::MAX));
-    if told != then {
+    if recorded != then {
         findings.fail(format!(
-            "{} says commit {told}, but the last one pushed before it is {then}",
+            "{} names commit {recorded}, but the last one pushed before it is {then}",
             update.describe()
         ));
     }
@@ -137,7 +137,7 @@ fn check_last_update(
     let may_be_behind = !evidence.has_ended() && pull.commit == then;
     if pull.commit != now && !may_be_behind {
         findings.fail(format!(
-            "{} stands at commit {}, the last one pushed is {now}",
+            "{} is at commit {}, but the last one pushed is {now}",
             pull.path.display(),
             pull.commit
         ));

@@ -19,7 +19,7 @@ const EGRESS_LOG: &str = "egress.jsonl";
 
 pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let Some(recorded) = evidence.records("files_recorded").next_back() else {
-        return AuditOutcome::NotApplicable("no record says what its files were");
+        return AuditOutcome::NotApplicable("its files were not recorded");
     };
     if !is_unmodified_since(evidence, recorded) || !is_at_rest(evidence) {
         return AuditOutcome::NotApplicable(
@@ -28,8 +28,8 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     }
     let mut findings = Findings::default();
     let files = recorded.event()["files"].as_object();
-    for (path, mark) in files.into_iter().flatten() {
-        let Err(why) = check_file(evidence, path, mark) else {
+    for (path, entry) in files.into_iter().flatten() {
+        let Err(why) = check_file(evidence, path, entry) else {
             continue;
         };
         let finding = format!("{path} {why} ({})", recorded.describe());
@@ -53,8 +53,8 @@ fn is_unmodified_since(evidence: &Evidence<'_>, recorded: &AuditRecord) -> bool 
     })
 }
 
-/// Returns whether the last process closed the run: a process that dies between the record of the files and
-/// the status may still have written to the logs.
+/// Returns whether the last process closed the run: a process that dies between recording the
+/// files and the status may still have written to the logs.
 fn is_at_rest(evidence: &Evidence<'_>) -> bool {
     let last = evidence.records("status_changed").next_back();
     let status = last.and_then(|record| record.event()["status"].as_str());
@@ -67,7 +67,7 @@ fn leaves_files_unchanged(command: &Value) -> bool {
     command == "stop" || command["task"].is_object() || command["profile"].is_object()
 }
 
-fn check_file(evidence: &Evidence<'_>, path: &str, mark: &Value) -> Result<(), String> {
+fn check_file(evidence: &Evidence<'_>, path: &str, entry: &Value) -> Result<(), String> {
     // A pull request on this machine is stored next to the runs.
     let root = if path.starts_with("pulls/") {
         evidence.state_dir
@@ -75,16 +75,16 @@ fn check_file(evidence: &Evidence<'_>, path: &str, mark: &Value) -> Result<(), S
         evidence.run_dir
     };
     let file = root.join(path);
-    let recorded = mark["sha256"].as_str();
+    let recorded = entry["sha256"].as_str();
     if path != EGRESS_LOG {
         return check_digest(&file, recorded);
     }
-    let length = mark["bytes"].as_u64().unwrap_or_default();
-    let beginnings = digest::prefix_digests(&file, &[length]);
-    let beginnings = beginnings.map_err(|error| format!("cannot be read: {error}"))?;
-    match beginnings.first() {
+    let length = entry["bytes"].as_u64().unwrap_or_default();
+    let digests = digest::prefix_digests(&file, &[length]);
+    let digests = digests.map_err(|error| format!("cannot be read: {error}"))?;
+    match digests.first() {
         Some(Some(found)) if Some(found.as_str()) == recorded => Ok(()),
-        Some(Some(_)) => Err(format!("was changed: its first {length} bytes are others")),
-        Some(None) | None => Err(format!("is shorter than its {length} bytes")),
+        Some(Some(_)) => Err(format!("was changed: its first {length} bytes differ")),
+        Some(None) | None => Err(format!("is shorter than the recorded {length} bytes")),
     }
 }

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_a_line_per_check() {
+    fn the_report_has_a_line_per_check() {
         let audit = AuditReport {
             run: "r1".into(),
             checks: vec![

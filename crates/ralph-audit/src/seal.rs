@@ -62,7 +62,7 @@ impl AuditSeal {
         match journal.digests.get(index) {
             Some(found) if found == digest => {}
             Some(_) => findings.fail(format!(
-                "record {number} of journal.jsonl is not the one that {SEAL_FILE} names"
+                "record {number} of journal.jsonl does not match {SEAL_FILE}"
             )),
             None => findings.fail(format!(
                 "journal.jsonl ends at record {lines}, and {SEAL_FILE} names record {number}: records were cut off"

@@ -15,7 +15,7 @@ const CHUNK_BYTES: usize = 1 << 16;
 const BLOCK_BYTES: u64 = 16 << 20;
 /// The overlap of two blocks, in bytes.
 const OVERLAP: usize = 64 << 10;
-/// The number of bytes that identify a credential.
+/// The number of bytes needed to recognise a credential at a position.
 const WINDOW: usize = 256;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
@@ -47,7 +47,7 @@ fn scan_dir(evidence: &Evidence<'_>, dir: &Path, findings: &mut Findings) {
             Ok(kind) if kind.is_file() => match scan_file(&path, &evidence.known_secrets) {
                 Ok(found) => {
                     for what in found {
-                        findings.fail(format!("{} holds {what}", shown(&path)));
+                        findings.fail(format!("{} contains {what}", shown(&path)));
                     }
                 }
                 // A live run may have moved the file.
@@ -59,12 +59,12 @@ fn scan_dir(evidence: &Evidence<'_>, dir: &Path, findings: &mut Findings) {
     }
 }
 
-/// Returns the credentials in a file, each with its kind and place; never their text.
+/// Returns the credentials in a file, each with its kind and position; never their text.
 fn scan_file(path: &Path, known: &AuditSecrets) -> io::Result<Vec<String>> {
     let hits = scan(File::open(path)?)?;
     let mut found: Vec<String> = hits
         .iter()
-        .map(|(place, kind)| format!("{kind} at byte {place}"))
+        .map(|(position, kind)| format!("{kind} at byte {position}"))
         .collect();
     let mut file = File::open(path)?;
     let mut bytes = Vec::new();
@@ -83,7 +83,7 @@ fn scan_file(path: &Path, known: &AuditSecrets) -> io::Result<Vec<String>> {
             let hidden = scan(plain.as_slice())?;
             let hidden = hidden
                 .iter()
-                .map(|(_, kind)| format!("{kind} behind colour codes"));
+                .map(|(_, kind)| format!("{kind} with colour codes in it"));
             found.extend(hidden);
         }
         // The end is searched again together with the next block.
@@ -108,9 +108,9 @@ fn scan(mut source: impl Read) -> io::Result<Vec<(usize, &'static str)>> {
         } else {
             bytes.len().saturating_sub(WINDOW)
         };
-        for place in seen..end.max(seen) {
-            if let Some(kind) = match_credential(&bytes, place) {
-                hits.push((dropped + place, kind));
+        for position in seen..end.max(seen) {
+            if let Some(kind) = match_credential(&bytes, position) {
+                hits.push((dropped + position, kind));
             }
         }
         if at_end {
@@ -159,19 +159,19 @@ fn is_upper(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
 
-fn match_credential(bytes: &[u8], place: usize) -> Option<&'static str> {
-    let rest = &bytes[place..];
+fn match_credential(bytes: &[u8], position: usize) -> Option<&'static str> {
+    let rest = &bytes[position..];
     match rest.first()? {
-        b'g' | b's' => match_token(bytes, place),
-        b'a' | b'A' => match_token(bytes, place).or_else(|| match_assigned_key(rest)),
+        b'g' | b's' => match_token(bytes, position),
+        b'a' | b'A' => match_token(bytes, position).or_else(|| match_assigned_key(rest)),
         b'b' | b'B' => match_bearer(rest),
         b'-' if is_private_key(rest) => Some("a private key"),
         _ => None,
     }
 }
 
-fn match_token(bytes: &[u8], place: usize) -> Option<&'static str> {
-    let rest = &bytes[place..];
+fn match_token(bytes: &[u8], position: usize) -> Option<&'static str> {
+    let rest = &bytes[position..];
     TOKEN_PATTERNS
         .into_iter()
         .find_map(|(prefix, follows, least, kind)| {
@@ -179,9 +179,9 @@ fn match_token(bytes: &[u8], place: usize) -> Option<&'static str> {
             let length = body.iter().take_while(|byte| follows(**byte)).count();
             // A key id has a fixed length; longer words are not key ids.
             let whole = if prefix == b"AKIA" {
-                let apart = place == 0 || !is_alphanumeric(bytes[place - 1]);
+                let starts_word = position == 0 || !is_alphanumeric(bytes[position - 1]);
                 let next = body.get(length).copied().unwrap_or(b' ');
-                length == least && apart && !is_alphanumeric(next)
+                length == least && starts_word && !is_alphanumeric(next)
             } else {
                 length >= least
             };
@@ -189,7 +189,7 @@ fn match_token(bytes: &[u8], place: usize) -> Option<&'static str> {
         })
 }
 
-/// Finds a random value after `Bearer` and whitespace.
+/// Finds a random value after `Bearer` and up to eight blanks or colons.
 fn match_bearer(rest: &[u8]) -> Option<&'static str> {
     let name = rest.get(..6)?;
     let value = name.eq_ignore_ascii_case(b"bearer").then(|| &rest[6..])?;
@@ -197,8 +197,8 @@ fn match_bearer(rest: &[u8]) -> Option<&'static str> {
         .iter()
         .take_while(|byte| matches!(byte, b' ' | b'\t' | b':'))
         .count();
-    let is_one = (1..=8).contains(&gap) && is_random(&value[gap..]);
-    is_one.then_some("a bearer token")
+    let is_match = (1..=8).contains(&gap) && is_random(&value[gap..]);
+    is_match.then_some("a bearer token")
 }
 
 /// Finds a random value that is assigned to the name of an API key.
@@ -209,18 +209,18 @@ fn match_assigned_key(rest: &[u8]) -> Option<&'static str> {
     let between = value.iter().take_while(is_between).count();
     let signs = value[..between].iter();
     let signs = signs.filter(|byte| matches!(byte, b':' | b'=')).count();
-    let is_one = signs == 1 && between <= 8 && is_random(&value[between..]);
-    is_one.then_some("an assigned key")
+    let is_match = signs == 1 && between <= 8 && is_random(&value[between..]);
+    is_match.then_some("an assigned key")
 }
 
 /// Returns whether a text starts with a key-like mix of letters and digits.
 fn is_random(text: &[u8]) -> bool {
     let length = text.iter().take_while(|byte| is_slug(**byte)).count();
-    let turns = text[..length]
+    let changes = text[..length]
         .windows(2)
         .filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit())
         .count();
-    length >= 20 && turns >= 5
+    length >= 20 && changes >= 5
 }
 
 /// Returns whether a private key starts here: its header, then a line of its body.
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_credential_is_found_wherever_a_chunk_ends() {
         for (sample, kind) in samples() {
-            for place in [
+            for position in [
                 0,
                 1,
                 CHUNK_BYTES - 300,
@@ -286,8 +286,8 @@ mod tests {
                 CHUNK_BYTES,
                 2 * CHUNK_BYTES - 256,
             ] {
-                let text = format!("{}{sample} and more", " ".repeat(place));
-                assert_eq!(found(&text), [(place, kind)], "at {place}");
+                let text = format!("{}{sample} and more", " ".repeat(position));
+                assert_eq!(found(&text), [(position, kind)], "at {position}");
             }
         }
     }

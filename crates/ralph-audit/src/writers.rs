@@ -14,7 +14,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
         if record.kind() != "run_opened" {
             if epoch != current {
                 findings.fail(format!(
-                    "{} was written in epoch {epoch}, but epoch {current} had the run",
+                    "{} was written in epoch {epoch}, but epoch {current} owned the run",
                     record.describe()
                 ));
             }
@@ -28,7 +28,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
         }
         if epoch <= current {
             findings.fail(format!(
-                "{} opens epoch {epoch}, but epoch {current} was opened before",
+                "{} opens epoch {epoch}, but epoch {current} was opened earlier",
                 record.describe()
             ));
         }

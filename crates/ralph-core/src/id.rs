@@ -70,10 +70,10 @@ impl TaskId {
         }
         let dotted = text.starts_with('.') || text.ends_with('.') || text.contains("..");
         let lower = text.to_ascii_lowercase();
-        let has_extension = std::path::Path::new(&lower)
+        let ends_in_lock = std::path::Path::new(&lower)
             .extension()
             .is_some_and(|e| e == "lock");
-        if dotted || text.starts_with('-') || has_extension {
+        if dotted || text.starts_with('-') || ends_in_lock {
             return Err("would not be a valid part of a branch name".into());
         }
         if ["head", "last", "con", "nul", "aux", "prn"].contains(&lower.as_str()) {

@@ -2,7 +2,8 @@
 //!
 //! Each consecutive gutter moves to the next available rung: a fresh iteration, the fallback
 //! profile, the doctor, a pause for the user. If the run still circles after the user resumed it
-//! and exceeds `max_consecutive_gutter`, it has failed. Real progress resets the ladder.
+//! and exceeds `max_consecutive_gutter`, it has failed. An iteration with progress or without a
+//! gutter resets the ladder.
 
 use std::fmt;
 
@@ -45,7 +46,7 @@ impl fmt::Display for Rung {
 pub struct Ladder {
     /// Number of consecutive gutters.
     pub consecutive: u32,
-    /// The highest rung used since the last progress.
+    /// The highest rung used since the ladder was last reset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rung: Option<Rung>,
 }
@@ -90,7 +91,7 @@ pub struct SkippedRung {
 pub struct MitigationOptions {
     /// The fallback profile, or the reason why there is none.
     pub fallback: Result<String, String>,
-    /// The reason why the doctor cannot be consulted, if so.
+    /// The error is the reason why the doctor cannot be consulted.
     pub doctor: Result<(), String>,
     /// The task's `max_consecutive_gutter`.
     pub max_consecutive: u32,

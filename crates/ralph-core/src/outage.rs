@@ -18,8 +18,9 @@ const QUICK_CUT_OFF_RETRIES: u32 = 2;
 const MAX_CUT_OFF: u32 = 10;
 /// The longest delay that a provider can ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
-/// First step of an agent's delays: its program has already retried its requests.
-const FIRST_AGENT_DELAY_STEP: u32 = 3;
+/// The number of doublings that an agent's first delay skips: its program has already retried its
+/// requests.
+const SKIPPED_AGENT_DELAYS: u32 = 3;
 
 /// The delays between attempts, and the longest outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,14 +143,18 @@ impl Outage {
 
     /// Returns the next step after a failed request. The provider's `Retry-After` is a minimum:
     /// zero and dates in the past do not shorten the delays.
-    pub fn record_unanswered(&mut self, asked: Option<Duration>, jitter: Jitter) -> OutageStep {
+    pub fn record_unanswered(
+        &mut self,
+        retry_after: Option<Duration>,
+        jitter: Jitter,
+    ) -> OutageStep {
         self.failures = self.failures.saturating_add(1);
-        let own = self.policy.delay(self.failures, jitter);
-        let delay = match asked.map(|asked| asked.min(MAX_RETRY_AFTER)) {
-            Some(asked) if asked > own => {
+        let backoff = self.policy.delay(self.failures, jitter);
+        let delay = match retry_after.map(|delay| delay.min(MAX_RETRY_AFTER)) {
+            Some(asked) if asked > backoff => {
                 asked + jitter.scale(self.policy.first_delay.min(asked / 4))
             }
-            Some(_) | None => own,
+            Some(_) | None => backoff,
         };
         let is_soon = delay <= MAX_RETRY_WAIT;
         if is_soon && self.failures <= QUICK_RETRIES && self.cut_off <= QUICK_CUT_OFF_RETRIES {
@@ -172,7 +177,7 @@ impl Outage {
     /// unavailable.
     pub fn record_agent_failure(&mut self, jitter: Jitter) -> OutageStep {
         self.failures = self.failures.saturating_add(1);
-        let step = self.failures.saturating_add(FIRST_AGENT_DELAY_STEP);
+        let step = self.failures.saturating_add(SKIPPED_AGENT_DELAYS);
         self.wait(self.policy.delay(step, jitter))
     }
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// Returns the value that a text stands for, if it is one.
+/// Parses a text; `None` if it is not such a value.
 pub fn parse_value<T: FromStr>(text: &str) -> Option<T> {
     let Ok(value) = text.parse() else {
         return None;

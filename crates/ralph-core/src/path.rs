@@ -16,14 +16,14 @@ pub struct WorkspacePath(String);
 /// Why a string is not a path inside the repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// Empty, or only dots and slashes.
+    /// Empty, or only `.` parts and slashes.
     #[error("the path is empty")]
     Empty,
     /// Starts with `/`, `\` or a drive letter.
     #[error("path `{0}` is absolute; paths are relative to the repository")]
     Absolute(String),
     /// Contains `..`.
-    #[error("path `{0}` leads outside the repository")]
+    #[error("path `{0}` contains `..`; paths must stay inside the repository")]
     Escapes(String),
     /// Contains NUL or another control character.
     #[error("the path contains the control character {0:?}")]

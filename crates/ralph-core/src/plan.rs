@@ -16,7 +16,7 @@ use crate::task::RunMode;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
-    /// The model answers with actions and ralph performs them.
+    /// The model replies with actions, and ralph performs them.
     #[default]
     Actions,
     /// A coding agent works inside the sandbox.
@@ -77,7 +77,7 @@ pub struct AgentPlan {
     /// The command that stores a new credential of that kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renew: Option<String>,
-    /// The work outside the sandbox that its requests may ask the model provider for.
+    /// The provider-side tools that its model requests may use.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub provider_tools: BTreeSet<ProviderTool>,
     /// Its definition in `agents.toml` with all inherited values. Plans of older versions have none.

@@ -1,5 +1,5 @@
-//! Escapes characters that change how text is displayed: C1 controls, which terminals interpret
-//! like escape sequences, and bidirectional controls, which reorder the displayed text.
+//! Escapes characters that change how text is displayed: C1 controls and DEL, which terminals
+//! interpret, bidirectional controls, which reorder the displayed text, and line separators.
 //!
 //! [`escape_json`] is for JSON and is lossless. [`escape_text`] is for files that users print, and
 //! replaces each such character with its code point. Terminal output has its own stricter rules.
@@ -56,7 +56,7 @@ fn escape(
 mod tests {
     use super::*;
 
-    /// C1 and DEL, and the bidirectional controls.
+    /// C1 controls and DEL, bidirectional controls, and line separators.
     fn deceptive() -> impl Iterator<Item = char> {
         ('\u{7f}'..='\u{9f}')
             .chain('\u{202a}'..='\u{202e}')

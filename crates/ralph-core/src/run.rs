@@ -125,15 +125,15 @@ pub enum FailReason {
 impl fmt::Display for PauseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Person => f.write_str("paused by a person"),
-            Self::Interrupted => f.write_str("the program was told to end"),
+            Self::Person => f.write_str("paused by the user"),
+            Self::Interrupted => f.write_str("the program was interrupted"),
             Self::Model { question } => write!(f, "the model asks: {question}"),
             Self::Gutter {
                 consecutive,
                 evidence,
             } => write!(
                 f,
-                "it goes in circles, {consecutive} times in a row: {evidence}"
+                "circling for {consecutive} consecutive iterations: {evidence}"
             ),
             Self::TestChanges { changes, .. } => write!(
                 f,
@@ -148,7 +148,7 @@ impl fmt::Display for PauseReason {
 impl fmt::Display for QuotaWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let until = self.until.strftime("%Y-%m-%d %H:%M:%S UTC");
-        write!(f, "{}; the model is asked again at {until}", self.why)
+        write!(f, "{}; the model is called again at {until}", self.why)
     }
 }
 
@@ -166,9 +166,9 @@ impl fmt::Display for FailReason {
             Self::Model { reason } => write!(f, "the model gave up: {reason}"),
             Self::Gutter { consecutive, limit } => write!(
                 f,
-                "it goes in circles: {consecutive} times in a row, `max_consecutive_gutter` is {limit}"
+                "circling for {consecutive} consecutive iterations, but `max_consecutive_gutter` is {limit}"
             ),
-            Self::Setup { why } => write!(f, "it could not be set up: {why}"),
+            Self::Setup { why } => write!(f, "the run could not be set up: {why}"),
         }
     }
 }
@@ -198,7 +198,7 @@ impl RunStatus {
             Self::Failed(reason) => Some(reason.to_string()),
             Self::WaitingQuota(wait) => Some(wait.to_string()),
             Self::WaitingProvider(wait) => Some(wait.to_string()),
-            Self::SandboxLost => Some("the sandbox is gone; what was committed is kept".into()),
+            Self::SandboxLost => Some("the sandbox is gone; committed work is kept".into()),
             Self::Created
             | Self::Preparing
             | Self::Running
@@ -208,7 +208,7 @@ impl RunStatus {
         }
     }
 
-    /// Reports whether the run has ended.
+    /// Returns whether the run has ended.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Succeeded | Self::Failed(_) | Self::Stopped => true,
@@ -223,12 +223,12 @@ impl RunStatus {
         }
     }
 
-    /// Reports whether the run has a process, unless that crashed: one that works on it or waits.
+    /// Returns whether a process works on the run or waits for it, unless that process crashed.
     pub fn needs_process(&self) -> bool {
         self.is_active() || matches!(self, Self::WaitingQuota(_) | Self::WaitingProvider(_))
     }
 
-    /// Reports whether a process works on the run, unless that crashed.
+    /// Returns whether a process works on the run, unless that process crashed.
     pub fn is_active(&self) -> bool {
         match self {
             Self::Created | Self::Preparing | Self::Running | Self::Verifying => true,
@@ -291,11 +291,11 @@ pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(),
         (S::Created | S::Preparing, _, C::Rotate | C::Diagnose | C::Apply | C::Debug { .. }) => {
             Err("it has not started an iteration yet")
         }
-        (S::WaitingQuota(_), _, C::Rotate) => Err("it waits for the end of a usage limit"),
-        (S::WaitingProvider(_), _, C::Rotate) => Err("it waits for the model's provider"),
+        (S::WaitingQuota(_), _, C::Rotate) => Err("it is waiting for a usage limit to reset"),
+        (S::WaitingProvider(_), _, C::Rotate) => Err("it is waiting for the model's provider"),
         (S::Verifying, _, C::Rotate) => Err("its commit is being verified"),
-        (S::Paused(_), _, C::Pause) => Err("it is paused already"),
-        (S::Paused(_), _, C::Rotate) => Err("it is paused; it has to be resumed first"),
+        (S::Paused(_), _, C::Pause) => Err("it is already paused"),
+        (S::Paused(_), _, C::Rotate) => Err("it is paused; resume it first"),
         (S::SandboxLost, _, C::Pause | C::Rotate | C::Debug { .. }) => Err("its sandbox is gone"),
     }
 }

@@ -87,11 +87,11 @@ pub struct RunState {
     pub ticked: BTreeSet<String>,
     /// The last commit that was verified in a clean room, and whether it was green.
     pub verified: Option<(CommitId, bool)>,
-    /// The tests that its test command ran there, if they could be counted.
+    /// The tests that the test command ran in that verification, if they could be counted.
     pub verified_tests: Option<TestCount>,
     /// The last commits that were red in a clean room.
     pub red_commits: Vec<CommitId>,
-    /// The findings that qualify that verdict, the most important first.
+    /// The findings of the last verification, the most important first.
     pub findings: Vec<VerifyFinding>,
     /// The checks at the base commit, before any work.
     pub baseline: Option<Baseline>,
@@ -151,7 +151,7 @@ pub struct RunState {
 }
 
 impl RunState {
-    /// Creates the state from a journal's first record; none if that does not create a run.
+    /// Creates the state from a journal's first record; `None` if that does not create a run.
     pub fn from_first_record(first: &JournalRecord) -> Option<Self> {
         let Event::Run(RunEvent::RunCreated { plan }) = &first.event else {
             return None;
@@ -214,7 +214,7 @@ impl RunState {
         })
     }
 
-    /// Folds a whole journal; none if it does not start with the creation of a run.
+    /// Folds a whole journal; `None` if it does not start with the creation of a run.
     pub fn from_records<'a>(records: impl IntoIterator<Item = &'a JournalRecord>) -> Option<Self> {
         let mut records = records.into_iter();
         let mut state = Self::from_first_record(records.next()?)?;

@@ -68,21 +68,21 @@ fn secrets() -> Vec<(String, String)> {
 impl AuditFixture {
     /// Returns a run that has succeeded after two iterations and two crashes.
     pub(super) fn succeeded() -> Self {
-        let mut world = Self {
+        let mut fixture = Self {
             root: tempfile::tempdir().unwrap(),
             entries: Vec::new(),
             base: String::new(),
             commits: Default::default(),
         };
-        fs::create_dir_all(world.run_dir().join("files")).unwrap();
-        world.write("ralph_task.md", TASK);
-        world.write("files/activity.log", journal_script::ACTIVITY);
-        world.write("files/guardrails.md", journal_script::GUARDRAILS);
-        world.copy_repositories();
-        world.entries = journal_script::successful_run(&world);
-        world.write_run_dir(world.entries.len());
-        world.write_journal(world.entries.len());
-        world
+        fs::create_dir_all(fixture.run_dir().join("files")).unwrap();
+        fixture.write("ralph_task.md", TASK);
+        fixture.write("files/activity.log", journal_script::ACTIVITY);
+        fixture.write("files/guardrails.md", journal_script::GUARDRAILS);
+        fixture.copy_repositories();
+        fixture.entries = journal_script::successful_run(&fixture);
+        fixture.write_run_dir(fixture.entries.len());
+        fixture.write_journal(fixture.entries.len());
+        fixture
     }
 
     pub(super) fn state_dir(&self) -> PathBuf {
@@ -165,38 +165,39 @@ impl AuditFixture {
 
     /// Returns the position of the `nth` record of a type, counted from 1.
     pub(super) fn entry_index(&self, kind: &str, nth: usize) -> usize {
-        let mut places = (0..self.entries.len()).filter(|at| self.entries[*at].kind() == kind);
-        places.nth(nth - 1).unwrap()
+        let mut indexes = (0..self.entries.len()).filter(|at| self.entries[*at].kind() == kind);
+        indexes.nth(nth - 1).unwrap()
     }
 
-    /// Returns an event to change; `journal` has to be written afterwards.
+    /// Returns an event to change; call `edit_entries` or `write_journal` afterwards.
     pub(super) fn event_mut(&mut self, kind: &str, nth: usize) -> &mut Value {
-        let place = self.entry_index(kind, nth);
-        &mut self.entries[place].event
+        let index = self.entry_index(kind, nth);
+        &mut self.entries[index].event
     }
 
     /// Sets files and repositories to their state after the first records.
     pub(super) fn write_run_dir(&self, length: usize) {
-        let told = &self.entries[..length];
-        let last = |kind: &str| told.iter().rev().find(|entry| entry.kind() == kind);
+        let entries = &self.entries[..length];
+        let last = |kind: &str| entries.iter().rev().find(|entry| entry.kind() == kind);
         let head = |kind: &str| Some(last(kind)?.event["head"].as_str().unwrap().to_owned());
         let imported = head("commits_imported").or_else(|| head("workspace_ready"));
         set_branch(&self.repo(), imported.as_deref());
         set_branch(&self.origin(), head("pushed").as_deref());
-        self.write_iterations(told);
+        self.write_iterations(entries);
         for number in [1, 2] {
-            remove_if_there(&self.pull_path(number));
+            remove_if_present(&self.pull_path(number));
         }
         if let Some(update) = last("pull_request_updated") {
             self.open_pull(1, update.event["pull"]["head"].as_str().unwrap());
         }
-        remove_if_there(&self.state_dir().join("sandboxes"));
+        remove_if_present(&self.state_dir().join("sandboxes"));
         for (id, purpose) in [(WORK_SANDBOX, "work"), (CLEAN_ROOM, "clean_room")] {
-            let speaks = |kind: &str| {
-                told.iter()
+            let has_entry = |kind: &str| {
+                entries
+                    .iter()
                     .any(|entry| entry.kind() == kind && entry.event["sandbox"] == id)
             };
-            if speaks("sandbox_created") && !speaks("sandbox_removed") {
+            if has_entry("sandbox_created") && !has_entry("sandbox_removed") {
                 self.label(id, purpose);
             }
         }
@@ -217,19 +218,18 @@ impl AuditFixture {
         write(&self.pull_path(number), &record.to_string());
     }
 
-    fn write_iterations(&self, told: &[AuditFixtureEntry]) {
+    fn write_iterations(&self, entries: &[AuditFixtureEntry]) {
         let root = self.run_dir().join("iterations");
-        remove_if_there(&root);
+        remove_if_present(&root);
         fs::create_dir_all(&root).unwrap();
-        let speaks = |kind: &str, number: u64| {
-            let of = |entry: &&AuditFixtureEntry| {
-                entry.kind() == kind && entry.event["iteration"] == number
-            };
-            told.iter().any(|entry| of(&entry))
+        let has_entry = |kind: &str, number: u64| {
+            entries
+                .iter()
+                .any(|entry| entry.kind() == kind && entry.event["iteration"] == number)
         };
         for number in [1, 2] {
-            let started = speaks("iteration_started", number);
-            let open = if speaks("iteration_finished", number) {
+            let started = has_entry("iteration_started", number);
+            let open = if has_entry("iteration_finished", number) {
                 ""
             } else {
                 ".open"
@@ -242,12 +242,12 @@ impl AuditFixture {
 
     /// Copies the repositories from a template, because creating them for every fixture is slow.
     fn copy_repositories(&mut self) {
-        static PATTERN: OnceLock<FixtureRepositories> = OnceLock::new();
-        let pattern = PATTERN.get_or_init(FixtureRepositories::new);
-        self.base.clone_from(&pattern.base);
-        self.commits.clone_from(&pattern.commits);
+        static TEMPLATE: OnceLock<FixtureRepositories> = OnceLock::new();
+        let template = TEMPLATE.get_or_init(FixtureRepositories::new);
+        self.base.clone_from(&template.base);
+        self.commits.clone_from(&template.commits);
         for target in [self.origin(), self.repo()] {
-            copy(&pattern.root.path().join("bare.git"), &target);
+            copy(&template.root.path().join("bare.git"), &target);
         }
     }
 }
@@ -315,7 +315,7 @@ pub(super) fn commit_on_branch(repo: &Path, message: &str) -> String {
     id
 }
 
-fn remove_if_there(path: &Path) {
+fn remove_if_present(path: &Path) {
     if path.is_dir() {
         fs::remove_dir_all(path).unwrap();
     } else if path.exists() {
@@ -328,7 +328,7 @@ pub(super) fn set_branch(repo: &Path, commit: Option<&str>) {
     let path = repo.join("refs/heads").join(BRANCH);
     match commit {
         Some(commit) => write(&path, &format!("{commit}\n")),
-        None => remove_if_there(&path),
+        None => remove_if_present(&path),
     }
 }
 
@@ -343,8 +343,8 @@ pub(super) fn git(dir: &Path, args: &[&str]) -> String {
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .output()
         .unwrap();
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {args:?}: {words}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {args:?}: {stderr}");
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 

@@ -16,10 +16,10 @@ fn a_run_that_succeeded_is_green() {
         snapbox::str![[r"
 PASS I1  no lost iteration
 PASS I2  append-only
-PASS I3  no doubled commit
+PASS I3  no duplicate commit
 PASS I4  one pull request
 PASS I5  no secret in the files
-PASS I6  budgets hold
+PASS I6  budgets are respected
 PASS I7  no orphans
 PASS I12 no false green
 PASS I13 single writer
@@ -29,7 +29,7 @@ PASS INT every intent has an outcome
 N/A  GUT circling is measured and answered
          no iteration was measured
 N/A  FIL the files are as recorded
-         no record says what its files were
+         its files were not recorded
 PASS DEL delivered commits are complete
 run 260301-080000-00af: 13 passed, 0 failed, 2 not applicable
 
@@ -47,101 +47,102 @@ fn a_crash_after_any_record_passes_the_audit() {
         "pull_request_updated",
         "iteration_finished",
     ];
-    let world = AuditFixture::succeeded();
-    for told in 1..world.entries.len() {
+    let fixture = AuditFixture::succeeded();
+    for recorded in 1..fixture.entries.len() {
         // The last effect may have happened without its record.
-        let ahead = usize::from(EFFECTS.contains(&world.entries[told].kind()));
-        for shown in told..=told + ahead {
-            world.write_journal(told);
-            world.write_run_dir(shown);
-            let audit = world.audit();
-            assert!(audit.is_green(), "{told}/{shown}:\n{}", audit.render());
+        let ahead = usize::from(EFFECTS.contains(&fixture.entries[recorded].kind()));
+        for performed in recorded..=recorded + ahead {
+            fixture.write_journal(recorded);
+            fixture.write_run_dir(performed);
+            let audit = fixture.audit();
+            assert!(
+                audit.is_green(),
+                "{recorded}/{performed}:\n{}",
+                audit.render()
+            );
         }
     }
 }
 
 #[test]
 fn the_fixture_uses_the_runners_event_names() {
-    let world = AuditFixture::succeeded();
-    for line in world.read("journal.jsonl").lines() {
+    let fixture = AuditFixture::succeeded();
+    for line in fixture.read("journal.jsonl").lines() {
         let record: ralph_core::event::JournalRecord =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let again = serde_json::to_value(&record.event).unwrap();
-        let told: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(again["type"], told["event"]["type"]);
+        let raw: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(again["type"], raw["event"]["type"]);
     }
 }
 
 #[test]
 fn user_changes_to_a_delivered_branch_are_notes() {
-    let world = AuditFixture::succeeded();
-    set_branch(&world.origin(), None);
+    let fixture = AuditFixture::succeeded();
+    set_branch(&fixture.origin(), None);
     let note = format!(
-        "note: `{}` has no branch `{BRANCH}` any more",
-        world.origin().display()
+        "note: `{}` no longer has branch `{BRANCH}`",
+        fixture.origin().display()
     );
-    assert_eq!(green_note(&world), note);
-    fs::remove_dir_all(world.origin()).unwrap();
-    let note = format!(
-        "note: `{}` does not exist any more",
-        world.origin().display()
-    );
-    assert_eq!(green_note(&world), note);
+    assert_eq!(green_note(&fixture), note);
+    fs::remove_dir_all(fixture.origin()).unwrap();
+    let note = format!("note: `{}` no longer exists", fixture.origin().display());
+    assert_eq!(green_note(&fixture), note);
 }
 
-fn green_note(world: &AuditFixture) -> String {
-    let audit = world.audit();
+fn green_note(fixture: &AuditFixture) -> String {
+    let audit = fixture.audit();
     assert_eq!(failed_checks(&audit), Vec::<&str>::new());
     let check = audit.checks.iter().find(|check| check.id == "I12").unwrap();
     check.findings.join("\n")
 }
 
 #[test]
-fn a_run_on_a_source_host_is_not_asked_for_local_records() {
-    let mut world = AuditFixture::succeeded();
-    let plan = &mut world.event_mut("run_created", 1)["plan"];
+fn a_run_on_a_source_host_needs_no_local_records() {
+    let mut fixture = AuditFixture::succeeded();
+    let plan = &mut fixture.event_mut("run_created", 1)["plan"];
     plan["scm"] = json!("github");
     plan["repo"] = json!("https://github.com/octo/greet");
-    world.edit_entries(|_| {});
-    fs::remove_file(world.pull_path(1)).unwrap();
-    let audit = world.audit();
+    fixture.edit_entries(|_| {});
+    fs::remove_file(fixture.pull_path(1)).unwrap();
+    let audit = fixture.audit();
     assert_eq!(failed_checks(&audit), Vec::<&str>::new());
     assert_eq!(audit.checks[3].status, AuditStatus::NotApplicable);
 }
 
 #[test]
-fn a_person_may_raise_a_budget() {
-    let mut world = AuditFixture::succeeded();
+fn the_user_may_raise_a_budget() {
+    let mut fixture = AuditFixture::succeeded();
     let raised = super::fixture::TASK.replace("max_iterations: 5", "max_iterations: 9");
     let contract = crate::task::contract_digest(&raised);
-    world.write("ralph_task.md", &raised);
-    world.event_mut("run_created", 1)["plan"]["limits"]["max_iterations"] = json!(1);
-    world.event_mut("verify_finished", 1)["contract"] = json!(contract);
-    let place = world.entry_index("iteration_started", 2);
-    world.edit_entries(|entries| {
-        let mut change = entries[place].clone();
-        change.epoch = entries[place - 1].epoch;
+    fixture.write("ralph_task.md", &raised);
+    fixture.event_mut("run_created", 1)["plan"]["limits"]["max_iterations"] = json!(1);
+    fixture.event_mut("verify_finished", 1)["contract"] = json!(contract);
+    let index = fixture.entry_index("iteration_started", 2);
+    fixture.edit_entries(|entries| {
+        let mut change = entries[index].clone();
+        change.epoch = entries[index - 1].epoch;
         change.event = json!({"type": "contract_changed", "contract": contract, "changes": []});
-        entries.insert(place, change);
+        entries.insert(index, change);
     });
-    assert_eq!(failed_checks(&world.audit()), Vec::<&str>::new());
+    assert_eq!(failed_checks(&fixture.audit()), Vec::<&str>::new());
 }
 
 #[test]
-fn an_amended_commit_is_not_lost_and_a_refused_one_not_missed() {
-    let mut world = AuditFixture::succeeded();
+fn an_amended_commit_and_a_refused_one_are_not_lost() {
+    let mut fixture = AuditFixture::succeeded();
     let detail = format!("commit {}", "d".repeat(40));
-    world.event_mut("action_finished", 4)["detail"] = json!(detail);
-    world.edit_entries(|_| {});
-    assert_eq!(failed_checks(&world.audit()), Vec::<&str>::new());
+    fixture.event_mut("action_finished", 4)["detail"] = json!(detail);
+    fixture.edit_entries(|_| {});
+    assert_eq!(failed_checks(&fixture.audit()), Vec::<&str>::new());
 
-    let mut lost = world.entries[world.entry_index("action_started", 3)].clone();
-    let mut world = AuditFixture::succeeded();
-    let place = world.entry_index("action_started", 3);
-    world.edit_entries(|entries| {
+    let mut lost = fixture.entries[fixture.entry_index("action_started", 3)].clone();
+    let mut fixture = AuditFixture::succeeded();
+    let index = fixture.entry_index("action_started", 3);
+    fixture.edit_entries(|entries| {
         let mut insert = |event: Value| {
             lost.event = event;
-            entries.insert(place, lost.clone());
+            entries.insert(index, lost.clone());
         };
         insert(json!({"type": "import_refused", "why": "a secret"}));
         insert(
@@ -154,10 +155,10 @@ fn an_amended_commit_is_not_lost_and_a_refused_one_not_missed() {
         );
     });
     assert_eq!(
-        failed_checks(&world.audit()),
+        failed_checks(&fixture.audit()),
         Vec::<&str>::new(),
         "{}",
-        world.audit().render()
+        fixture.audit().render()
     );
 }
 
@@ -171,8 +172,8 @@ fn a_directory_without_a_run_is_not_green() {
 
 #[test]
 fn a_missing_git_is_reported() {
-    let world = AuditFixture::succeeded();
-    let audit = audit(&world.run_dir(), &world.state_dir(), "/nowhere", &[]);
+    let fixture = AuditFixture::succeeded();
+    let audit = audit(&fixture.run_dir(), &fixture.state_dir(), "/nowhere", &[]);
     assert_eq!(failed_checks(&audit), ["I3", "I12", "DEL"]);
     let finding = &audit.checks[2].findings[0];
     assert!(
@@ -183,13 +184,13 @@ fn a_missing_git_is_reported() {
 
 #[test]
 fn replaced_objects_are_ignored() {
-    let world = AuditFixture::succeeded();
+    let fixture = AuditFixture::succeeded();
     let message = format!("step 2\n\nRalph-Run: {RUN}");
-    let tree = format!("{}^{{tree}}", world.base);
+    let tree = format!("{}^{{tree}}", fixture.base);
     let other = git(
-        &world.repo(),
-        &["commit-tree", "-p", &world.base, "-m", &message, &tree],
+        &fixture.repo(),
+        &["commit-tree", "-p", &fixture.base, "-m", &message, &tree],
     );
-    git(&world.repo(), &["replace", &world.commits[1], &other]);
-    assert_eq!(failed_checks(&world.audit()), Vec::<&str>::new());
+    git(&fixture.repo(), &["replace", &fixture.commits[1], &other]);
+    assert_eq!(failed_checks(&fixture.audit()), Vec::<&str>::new());
 }

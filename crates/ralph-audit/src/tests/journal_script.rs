@@ -99,8 +99,8 @@ impl JournalScript {
     /// Ends an iteration: its commit, its boxes, the push, the pull request, its record.
     fn deliver(&mut self, iteration: u64, commit: &str, boxes: &[&str]) {
         self.start(iteration, 1, "commit");
-        let made = json!({"result": "done", "detail": format!("commit {commit}, 1 file")});
-        self.finish(iteration, 1, "commit", &made);
+        let result = json!({"result": "done", "detail": format!("commit {commit}, 1 file")});
+        self.finish(iteration, 1, "commit", &result);
         self.push(
             json!({"type": "claim_checked", "iteration": iteration, "checkbox": boxes[0],
             "verified": true, "why": "", "checks": [check("M1.1")]}),
@@ -141,20 +141,20 @@ fn metrics(iteration: u64, head: &str) -> Value {
 
 /// Returns the recorded state of the logs at the end of an iteration.
 fn logs(iteration: u64) -> Value {
-    let beginning = |text: &str, lines: usize| {
+    let prefix = |text: &str, lines: usize| {
         let kept: String = text.split_inclusive('\n').take(lines).collect();
         json!({"bytes": kept.len(), "sha256": sha256(kept.as_bytes())})
     };
     let lines = if iteration == 1 { 3 } else { 4 };
-    let signs = if iteration == 1 { 2 } else { 3 };
-    json!({"activity.log": beginning(ACTIVITY, lines), "errors.log": beginning("", 0),
-        "guardrails.md": beginning(GUARDRAILS, signs)})
+    let guardrails = if iteration == 1 { 2 } else { 3 };
+    json!({"activity.log": prefix(ACTIVITY, lines), "errors.log": prefix("", 0),
+        "guardrails.md": prefix(GUARDRAILS, guardrails)})
 }
 
-fn plan(world: &AuditFixture) -> Value {
+fn plan(fixture: &AuditFixture) -> Value {
     json!({"run": RUN, "task_id": "task-001", "title": "Greet", "task_file": "/tmp/ralph_task.md",
-        "contract": AuditFixture::contract(), "repo": world.origin(), "base_branch": "main",
-        "base": world.base, "branch": BRANCH, "engine": "actions", "sandbox": "local",
+        "contract": AuditFixture::contract(), "repo": fixture.origin(), "base_branch": "main",
+        "base": fixture.base, "branch": BRANCH, "engine": "actions", "sandbox": "local",
         "isolation": "none", "model": "scripted:replies.jsonl", "scm": "local",
         "delivery": "pull_request", "test_command": "sh test.sh", "checkboxes": 3,
         "limits": {"max_iterations": 5, "max_wall_time": {"secs": 3600, "nanos": 0},
@@ -162,47 +162,47 @@ fn plan(world: &AuditFixture) -> Value {
 }
 
 /// Returns all records of the run.
-pub(super) fn successful_run(world: &AuditFixture) -> Vec<AuditFixtureEntry> {
-    let [first, second] = &world.commits;
+pub(super) fn successful_run(fixture: &AuditFixture) -> Vec<AuditFixtureEntry> {
+    let [first, second] = &fixture.commits;
     let ran =
         json!({"result": "ran", "ended": {"exited": 1}, "stdout_bytes": 3, "stderr_bytes": 0});
     let done = json!({"result": "done", "detail": "wrote 3 lines"});
-    let mut story = JournalScript::default();
-    story.push(json!({"type": "run_created", "plan": plan(world)}));
-    story.open();
-    story.push(json!({"type": "sandbox_created", "sandbox": WORK_SANDBOX, "purpose": "work"}));
-    story.push(json!({"type": "workspace_ready", "branch": BRANCH, "head": world.base}));
-    story.status("running");
-    story.push(json!({"type": "iteration_started", "iteration": 1, "head": world.base}));
-    story.ask(1, 1);
-    story.reply(1, 1);
-    story.start(1, 0, "write_file");
-    story.finish(1, 0, "write_file", &done);
-    story.deliver(1, first, &["M1.1"]);
-    story.push(json!({"type": "iteration_started", "iteration": 2, "head": first}));
-    story.ask(2, 1);
+    let mut script = JournalScript::default();
+    script.push(json!({"type": "run_created", "plan": plan(fixture)}));
+    script.open();
+    script.push(json!({"type": "sandbox_created", "sandbox": WORK_SANDBOX, "purpose": "work"}));
+    script.push(json!({"type": "workspace_ready", "branch": BRANCH, "head": fixture.base}));
+    script.status("running");
+    script.push(json!({"type": "iteration_started", "iteration": 1, "head": fixture.base}));
+    script.ask(1, 1);
+    script.reply(1, 1);
+    script.start(1, 0, "write_file");
+    script.finish(1, 0, "write_file", &done);
+    script.deliver(1, first, &["M1.1"]);
+    script.push(json!({"type": "iteration_started", "iteration": 2, "head": first}));
+    script.ask(2, 1);
     // The process dies while the model responds, and again while a command runs.
-    story.open();
-    story.status("running");
-    story.ask(2, 2);
-    story.reply(2, 2);
-    story.start(2, 0, "run");
-    story.open();
-    story.status("running");
-    story.finish(2, 0, "run", &json!({"result": "interrupted"}));
-    story.start(2, 0, "run");
-    story.finish(2, 0, "run", &ran);
-    story.deliver(2, second, &["M1.1", "M1.2", "C3"]);
-    story.status("verifying");
-    story.push(json!({"type": "verify_started", "head": second}));
-    story.push(json!({"type": "sandbox_created", "sandbox": CLEAN_ROOM, "purpose": "clean_room"}));
-    story.push(json!({"type": "sandbox_removed", "sandbox": CLEAN_ROOM}));
-    story.push(
+    script.open();
+    script.status("running");
+    script.ask(2, 2);
+    script.reply(2, 2);
+    script.start(2, 0, "run");
+    script.open();
+    script.status("running");
+    script.finish(2, 0, "run", &json!({"result": "interrupted"}));
+    script.start(2, 0, "run");
+    script.finish(2, 0, "run", &ran);
+    script.deliver(2, second, &["M1.1", "M1.2", "C3"]);
+    script.status("verifying");
+    script.push(json!({"type": "verify_started", "head": second}));
+    script.push(json!({"type": "sandbox_created", "sandbox": CLEAN_ROOM, "purpose": "clean_room"}));
+    script.push(json!({"type": "sandbox_removed", "sandbox": CLEAN_ROOM}));
+    script.push(
         json!({"type": "verify_finished", "head": second, "contract": AuditFixture::contract(),
         "green": true, "checks": [check("test_command"), check("M1.1")], "reasons": []}),
     );
     let pull = json!({"number": 1, "url": "file:///1", "state": "open", "head": second});
-    story.push(json!({"type": "pull_request_updated", "pull": pull, "opened": false}));
-    story.status("succeeded");
-    story.entries
+    script.push(json!({"type": "pull_request_updated", "pull": pull, "opened": false}));
+    script.status("succeeded");
+    script.entries
 }

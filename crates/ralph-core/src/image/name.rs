@@ -115,7 +115,7 @@ fn split_name(text: &str) -> ImageNameParts<'_> {
 /// Returns the rule that a text violates, if any.
 fn broken_rule(text: &str) -> Option<&'static str> {
     if text.len() > MAX_BYTES {
-        return Some("it has more than 512 characters");
+        return Some("it has more than 512 bytes");
     }
     let parts = split_name(text);
     if parts.tag.is_some_and(|tag| !is_tag(tag)) {
@@ -124,7 +124,9 @@ fn broken_rule(text: &str) -> Option<&'static str> {
         );
     }
     if parts.digest.is_some_and(|digest| !is_digest(digest)) {
-        return Some("its digest must be `sha256:` followed by 64 hexadecimal digits");
+        return Some(
+            "its digest must have the form `algorithm:hex` with 32 to 256 lower-case hexadecimal digits, as in `sha256:…`",
+        );
     }
     let mut components = parts.repository.split('/').peekable();
     let first = components.next().unwrap_or_default();

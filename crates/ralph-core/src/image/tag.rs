@@ -21,7 +21,7 @@ pub fn base_tag(agent: AgentImage, dockerfile: &str, base_digest: &str) -> Image
 
 /// Returns the name of a project's image, built on the image `base`.
 ///
-/// The digest covers the Dockerfile and all files that it may copy.
+/// The digest covers the name `base`, the Dockerfile and all files that it may copy.
 pub fn project_tag(
     agent: AgentImage,
     project: &str,
@@ -141,8 +141,8 @@ mod tests {
         };
         let first = tag("a", &[]);
         assert_eq!(first, tag("a", &[]));
-        let mut linked = layer("a", &[("x", "1")]);
-        linked
+        let mut executable = layer("a", &[("x", "1")]);
+        executable
             .context
             .values_mut()
             .for_each(|file| file.kind = ProjectConfigFileKind::Executable);
@@ -152,7 +152,7 @@ mod tests {
             tag("a", &[("x", "2")]),
             tag("a", &[("y", "1")]),
             tag("a", &[("x", "1"), ("y", "1")]),
-            project_tag(AgentImage::Codex, "p", &base(), &linked),
+            project_tag(AgentImage::Codex, "p", &base(), &executable),
         ];
         let different: BTreeSet<&str> = others.iter().map(ImageName::as_str).collect();
         assert_eq!(different.len(), others.len());

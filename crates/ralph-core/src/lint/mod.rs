@@ -1,8 +1,8 @@
 //! Checks a task file before a run starts. Errors prevent the start, warnings do not.
 //!
-//! The command line, the dashboard's editor and the start of a run call [`check`], which parses a
-//! file and reports all problems together. [`lint`] checks an already parsed task. Every
-//! [`LintFinding`] has a location, a message and a fix.
+//! `ralph lint`, the preflight checks, the planning of a run and the doctor's edits call [`check`],
+//! which parses a file and reports all problems together. [`lint`] checks an already parsed task.
+//! Every [`LintFinding`] has a message, a fix and, if possible, a line.
 
 mod finding;
 mod report;

@@ -28,10 +28,11 @@ pub fn check(bytes: &[u8]) -> LintReport {
     let mut findings = draft.findings;
     let parsed = findings.is_empty();
     if let Some(task) = &draft.task {
-        let refused: HashSet<Option<u32>> = findings.iter().map(|finding| finding.line).collect();
+        let rejected_lines: HashSet<Option<u32>> =
+            findings.iter().map(|finding| finding.line).collect();
         // A rejected value also counts as missing, but one finding for its line is enough.
         let new_findings = lint(task).into_iter().filter(|finding| {
-            finding.line == Some(task.closing_line) || !refused.contains(&finding.line)
+            finding.line == Some(task.closing_line) || !rejected_lines.contains(&finding.line)
         });
         findings.extend(new_findings);
     }

@@ -152,7 +152,7 @@ fn branch_conflict(task: &TaskFile) -> Option<LintFinding> {
 }
 
 fn checkbox_warnings(task: &TaskFile) -> Vec<LintFinding> {
-    let known = |id: &str| task.milestones.iter().any(|milestone| milestone.id == id);
+    let is_milestone = |id: &str| task.milestones.iter().any(|milestone| milestone.id == id);
     let mut findings = Vec::new();
     for checkbox in &task.checkboxes {
         let id = &checkbox.id;
@@ -178,7 +178,7 @@ fn checkbox_warnings(task: &TaskFile) -> Vec<LintFinding> {
         let group = id.split_once('.').map_or("", |(group, _)| group);
         if let Some(milestone) = &checkbox.milestone
             && group != milestone
-            && known(group)
+            && is_milestone(group)
         {
             let message = format!("checkbox `{id}` is listed under milestone `{milestone}`");
             warn("misplaced-checkbox", message, "move it or rename it");
@@ -213,8 +213,9 @@ fn contract_warnings(task: &TaskFile) -> Vec<LintFinding> {
 
 /// Characters that change the text direction can disguise a command.
 fn direction_characters(task: &TaskFile) -> Option<LintFinding> {
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let (before, _) = task.text.split_once(turns)?;
+    let is_direction_control =
+        |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let (before, _) = task.text.split_once(is_direction_control)?;
     let finding = LintFinding::warning(
         "direction-character",
         "this line has an invisible character that changes the direction of text",

@@ -57,7 +57,7 @@ impl AllowlistEntry {
             return Err(AllowlistEntryError::Url { text });
         }
         let (host, port) = split_port(text).map_err(fails)?;
-        let (reach, host) = match host.strip_prefix("*.") {
+        let (host_match, host) = match host.strip_prefix("*.") {
             Some(parent) => (HostMatch::Subdomains, parent),
             None => (HostMatch::Exact, host),
         };
@@ -70,12 +70,12 @@ impl AllowlistEntry {
         let host = Host::parse(host).map_err(fails)?;
         // `*.com` would allow half of the Internet.
         let is_narrow = || host.name().is_some_and(|name| name.contains('.'));
-        if reach == HostMatch::Subdomains && !is_narrow() {
+        if host_match == HostMatch::Subdomains && !is_narrow() {
             return Err(star());
         }
         Ok(Self {
             host,
-            host_match: reach,
+            host_match,
             port,
         })
     }

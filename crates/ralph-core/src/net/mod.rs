@@ -1,7 +1,7 @@
 //! Network access of a sandbox: canonical hosts, allowlists, and decisions with a reason.
 //!
-//! The gate calls [`EgressRules::decide`] for every connection. The audit record, the refusal sent
-//! to the sandbox and the notice in the dashboard all show the same [`EgressDecision`].
+//! The gate calls [`EgressRules::decide`] for every connection. The egress log and the refusal
+//! sent to the sandbox show the same [`EgressDecision`].
 //!
 //! - [`Host`] and [`Endpoint`]: a name or an address in canonical form.
 //! - [`Allowlist`]: `host`, `host:port`, `*.host`. An empty one allows nothing.

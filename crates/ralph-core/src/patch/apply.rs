@@ -22,8 +22,8 @@ pub struct PatchedFile {
     pub text: Option<String>,
     /// The new mode; `None` if it does not change or the file is new with the default mode.
     pub mode: Option<FileMode>,
-    /// Whether a hunk was not found line by line at the position in its `@@` line. Line endings are
-    /// ignored: those of the file are preserved.
+    /// Whether a hunk did not match exactly at the position in its `@@` line, or lacked the markers of
+    /// empty lines. Line endings are ignored: those of the file are preserved.
     pub fuzzy: bool,
     /// Differences from the file or from a well-formed diff, for the log.
     pub notes: Vec<String>,
@@ -174,15 +174,15 @@ fn apply_edits<'a>(
         ending: row.ending,
     };
     let mut cursor = 0;
-    let mut says_end = false;
+    let mut has_end_marker = false;
     let mut end_marked: Option<(usize, usize)> = None;
     for ((number, hunk), location) in (1..).zip(hunks).zip(locations) {
-        says_end |= hunk.lines.iter().any(|line| line.ends_file);
+        has_end_marker |= hunk.lines.iter().any(|line| line.ends_file);
         for edit in location.edits {
             let (HunkEdit::Remove(at) | HunkEdit::Insert { at, .. }) = edit;
             let Some(kept) = rows.get(cursor..at) else {
-                let place = location.start + 1;
-                return Err(HunkError::OutOfOrder { place }.for_hunk(number));
+                let line_number = location.start + 1;
+                return Err(HunkError::OutOfOrder { line_number }.for_hunk(number));
             };
             result.extend(kept.iter().map(keep));
             cursor = at;
@@ -208,7 +208,10 @@ fn apply_edits<'a>(
         result[at].ending = "";
     }
     let lacks_newline = rows.last().is_some_and(|row| row.ending.is_empty());
-    if let Some(last) = result.last_mut().filter(|_| lacks_newline && !says_end) {
+    if let Some(last) = result
+        .last_mut()
+        .filter(|_| lacks_newline && !has_end_marker)
+    {
         last.ending = "";
     }
     Ok(join_lines(&result, ending))

@@ -79,19 +79,15 @@ pub enum HunkError {
     },
     /// The old lines match at several positions.
     #[error(
-        "its old lines match at lines {places}, and its line number does not select one of them; quote more lines around the change"
+        "its old lines match at lines {line_numbers}, and its line number does not select one of them; quote more lines around the change"
     )]
-    Ambiguous {
-        /// The line numbers.
-        places: String,
-    },
+    Ambiguous { line_numbers: String },
     /// The old lines match at several positions, and the section does not select one of them.
     #[error(
-        "its old lines match at lines {places}, and neither its line number nor its section `{section}` selects one of them; quote more lines around the change"
+        "its old lines match at lines {line_numbers}, and neither its line number nor its section `{section}` selects one of them; quote more lines around the change"
     )]
     AmbiguousInSection {
-        /// The line numbers.
-        places: String,
+        line_numbers: String,
         /// The section in the `@@` line.
         section: String,
     },
@@ -125,12 +121,9 @@ pub enum HunkError {
     },
     /// The position is known, but the indentation of the added lines is not.
     #[error(
-        "its old lines match at line {place} only with a different indentation, and that of the added lines is ambiguous; quote the indentation exactly"
+        "its old lines match at line {line_number} only with a different indentation, and that of the added lines is ambiguous; quote the indentation exactly"
     )]
-    Indentation {
-        /// The line number.
-        place: usize,
-    },
+    Indentation { line_number: usize },
     /// The file has one more line inside the hunk, with the additions before or after it.
     #[error(
         "the file has the line `{line}` between its lines, so the position of the change is ambiguous; quote that line, too"
@@ -140,11 +133,10 @@ pub enum HunkError {
         line: String,
     },
     /// The hunk changes lines before those of an earlier hunk.
-    #[error("it belongs at line {place}, which is not after the previous hunk; sort the hunks")]
-    OutOfOrder {
-        /// The line number.
-        place: usize,
-    },
+    #[error(
+        "it belongs at line {line_number}, which is not after the previous hunk; sort the hunks"
+    )]
+    OutOfOrder { line_number: usize },
     /// This hunk is already applied, but others are not.
     #[error(
         "the file already has its new lines; omit it, or quote a line after them to add them again"
@@ -179,22 +171,22 @@ impl HunkError {
     /// Adds the section that did not select a position either.
     pub(super) fn with_section(self, section: Option<&str>) -> Self {
         match (self, section) {
-            (Self::Ambiguous { places }, Some(section)) => Self::AmbiguousInSection {
-                places,
+            (Self::Ambiguous { line_numbers }, Some(section)) => Self::AmbiguousInSection {
+                line_numbers,
                 section: quote(section),
             },
-            (refusal, _) => refusal,
+            (error, _) => error,
         }
     }
 
     pub(super) fn ambiguous(starts: impl IntoIterator<Item = usize>) -> Self {
         let mut lines = starts.into_iter().map(|start| (start + 1).to_string());
         let named: Vec<String> = lines.by_ref().take(MAX_LISTED_LINES).collect();
-        let places = match lines.count() {
+        let line_numbers = match lines.count() {
             0 => named.join(", "),
             more => format!("{} and {more} more", named.join(", ")),
         };
-        Self::Ambiguous { places }
+        Self::Ambiguous { line_numbers }
     }
 }
 

@@ -40,8 +40,8 @@ impl<'a> DiffHeaderLine<'a> {
         if let Some(names) = line.strip_prefix("diff --git ") {
             return Some(Self::Git(names));
         }
-        if let Some(remark) = Self::parse_mode(line) {
-            return Some(remark);
+        if let Some(header) = Self::parse_mode(line) {
+            return Some(header);
         }
         if line.starts_with("Binary files ") && line.ends_with(" differ") {
             return Some(Self::Binary);
@@ -49,7 +49,7 @@ impl<'a> DiffHeaderLine<'a> {
         STARTS
             .iter()
             .find(|(start, _)| line.starts_with(start))
-            .map(|(_, remark)| *remark)
+            .map(|(_, header)| *header)
     }
 
     fn parse_mode(line: &'a str) -> Option<Self> {

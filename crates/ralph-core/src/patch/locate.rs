@@ -132,7 +132,7 @@ fn choose_location(
     }
     let at_stated_line = expected
         .map(|expected| expected.offset)
-        .filter(|moved| all.contains(moved));
+        .filter(|shifted| all.contains(shifted));
     let starts = match in_section {
         [] => all,
         // The line number and the section must not select different positions.
@@ -144,23 +144,23 @@ fn choose_location(
     };
     let Some(ExpectedStart {
         stated,
-        offset: moved,
+        offset: shifted,
     }) = expected
     else {
         return Err(ambiguous());
     };
-    if starts.contains(&moved) {
+    if starts.contains(&shifted) {
         // The stated and the shifted line must not select different positions.
-        let both = stated != moved && starts.contains(&stated);
+        let both = stated != shifted && starts.contains(&stated);
         return if both {
             Err(ambiguous())
         } else {
-            Ok(Some(moved))
+            Ok(Some(shifted))
         };
     }
     let mut by_distance: Vec<(usize, usize)> = starts
         .iter()
-        .map(|start| (start.abs_diff(moved), *start))
+        .map(|start| (start.abs_diff(shifted), *start))
         .collect();
     by_distance.sort_unstable();
     match by_distance[..] {
@@ -182,13 +182,16 @@ fn lacks_line_at(
     if !hunk.lacks_context_lines(1) && !hunk.lacks_removed_line() {
         return Ok(false);
     }
-    let leads = hunk
+    let starts_with_addition = hunk
         .lines
         .first()
         .is_some_and(|line| line.kind == HunkLineKind::Added);
     let old: Vec<&str> = hunk.old_lines().map(|line| line.text).collect();
     let mut gaps = index.find_with_gap(&old)?.into_iter();
-    Ok((leads && start.checked_sub(1) == Some(stated)) || gaps.any(|(at, _)| at == stated))
+    Ok(
+        (starts_with_addition && start.checked_sub(1) == Some(stated))
+            || gaps.any(|(at, _)| at == stated),
+    )
 }
 
 /// Restricts the positions to the end of the file if an old line is marked as the last one.
@@ -249,10 +252,10 @@ fn repeats_earlier_insertion(index: &FileLineIndex<'_>, location: &HunkLocation<
 fn is_already_applied(index: &FileLineIndex<'_>, hunk: &Hunk<'_>) -> Result<bool, HunkError> {
     let mut removed = evidence_lines(hunk, HunkLineKind::Removed).peekable();
     // Context alone is weak evidence: removed lines must be missing from the whole file.
-    let shows = evidence_lines(hunk, HunkLineKind::Added).next().is_some()
+    let has_evidence = evidence_lines(hunk, HunkLineKind::Added).next().is_some()
         || (removed.peek().is_some() && !removed.any(|text| index.contains(text)));
     let new: Vec<&str> = hunk.new_lines().map(|line| line.text).collect();
-    Ok(shows && !index.find_ignoring_trailing(&new)?.is_empty())
+    Ok(has_evidence && !index.find_ignoring_trailing(&new)?.is_empty())
 }
 
 /// Returns whether the file has the hunk's new lines exactly at the stated line. Then old lines
@@ -291,15 +294,17 @@ fn locate_indented<'a>(
         .iter()
         .filter(|line| line.kind == HunkLineKind::Added);
     let added: Vec<&str> = added.map(|line| line.text).collect();
-    let Some(moved) = shift_added_lines(&pairs, &added) else {
-        return Err(HunkError::Indentation { place: start + 1 });
+    let Some(shifted) = shift_added_lines(&pairs, &added) else {
+        return Err(HunkError::Indentation {
+            line_number: start + 1,
+        });
     };
     let rows: Vec<usize> = (start..start + pairs.len()).collect();
     let mut edits = edits(&hunk.lines, &rows);
-    let mut moved = moved.into_iter();
+    let mut shifted = shifted.into_iter();
     for edit in &mut edits {
         if let HunkEdit::Insert { text, .. } = edit
-            && let Some(line) = moved.next()
+            && let Some(line) = shifted.next()
         {
             *text = Cow::Owned(line);
         }

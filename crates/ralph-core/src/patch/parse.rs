@@ -169,10 +169,10 @@ impl<'a> PatchParser<'a> {
 
     /// Returns why the names of git's header are rejected; in a rename they differ legitimately.
     fn other_pair_error(&self, at: usize, pair: &str) -> PatchError {
-        let mut remarks = self.lines[at + 1..]
+        let mut header_lines = self.lines[at + 1..]
             .iter()
             .take_while(|line| !line.starts_with("diff --git ") && !is_hunk_header(line));
-        if remarks.any(|line| DiffHeaderLine::parse(line) == Some(DiffHeaderLine::Renames)) {
+        if header_lines.any(|line| DiffHeaderLine::parse(line) == Some(DiffHeaderLine::Renames)) {
             PatchError::Renames
         } else {
             self.other_file_error(pair)

@@ -31,9 +31,9 @@ pub(super) fn create(
             (PatchEffect::Changed | PatchEffect::Deleted, _) => Err(PatchError::NoHunks),
         };
     };
-    let begins_late = hunk.ranges.is_some_and(|stated| stated.old_start > 1);
+    let starts_after_first_line = hunk.ranges.is_some_and(|stated| stated.old_start > 1);
     let quotes = hunk.old_lines().find(|line| !line.bare);
-    if diff.effect != PatchEffect::Created && (begins_late || quotes.is_some()) {
+    if diff.effect != PatchEffect::Created && (starts_after_first_line || quotes.is_some()) {
         return Err(PatchError::Missing(path.to_owned()));
     }
     if let Some(line) = quotes {

@@ -93,8 +93,8 @@ impl Allowance {
 pub trait GateControl: Send + Sync {
     /// Returns the events since the last call, oldest first.
     fn drain_events(&self) -> Vec<GateEvent>;
-    /// Sets the remaining budget, on top of the charges already returned as events. Calls that
-    /// could cost more are rejected.
+    /// Sets the budget that remains after the charges already returned as events; later charges
+    /// reduce it. Calls that could cost more are rejected.
     fn set_allowance(&self, allowance: Allowance);
     /// Returns whether the gate charges model calls.
     fn is_metered(&self) -> bool {

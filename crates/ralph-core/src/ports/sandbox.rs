@@ -312,8 +312,8 @@ pub enum SandboxError {
 pub trait Sandbox: Send + Sync {
     /// Returns the provider's name for the sandbox.
     fn id(&self) -> &SandboxId;
-    /// Runs a command to its end. It reads `exec.stdin` and then, if there is an `input`, the bytes of that
-    /// source as they arrive. Dropping the future kills the whole process tree.
+    /// Runs a command to its end. The command reads `exec.stdin` and then, if there is an `input`,
+    /// the bytes of that source as they arrive. Dropping the future kills the whole process tree.
     async fn exec(
         &self,
         exec: Exec,

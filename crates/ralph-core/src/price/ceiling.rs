@@ -35,8 +35,8 @@ pub fn worst_usage(price: &Price, input_tokens: u64, output_tokens: u64) -> Toke
         .flat_map(billable_inputs)
         .map(|input| with_worst_output(price, input, output_tokens))
         .reduce(|one, other| {
-            let is_dearer = cost(price, &other) > cost(price, &one);
-            if is_dearer { other } else { one }
+            let is_higher = cost(price, &other) > cost(price, &one);
+            if is_higher { other } else { one }
         })
         .unwrap_or_default()
 }
@@ -44,10 +44,10 @@ pub fn worst_usage(price: &Price, input_tokens: u64, output_tokens: u64) -> Toke
 /// Adds the most expensive output of this many tokens to a call's input.
 pub fn with_worst_output(price: &Price, input: TokenUsage, output_tokens: u64) -> TokenUsage {
     let rates = price.rates(input.input_tokens);
-    let is_dearer = rates.reasoning > rates.output;
+    let is_higher = rates.reasoning > rates.output;
     TokenUsage {
         output_tokens,
-        reasoning_tokens: if is_dearer { output_tokens } else { 0 },
+        reasoning_tokens: if is_higher { output_tokens } else { 0 },
         ..input
     }
 }
@@ -92,8 +92,8 @@ fn rates(price: &Price, input_tokens: u64) -> (Usd, Usd) {
     price
         .rates_up_to(input_tokens)
         .fold(highest, |(input, output), rates| {
-            let (dearest_input, dearest_output) = (rates.highest_input(), rates.highest_output());
-            (input.max(dearest_input), output.max(dearest_output))
+            let (highest_input, highest_output) = (rates.highest_input(), rates.highest_output());
+            (input.max(highest_input), output.max(highest_output))
         })
 }
 

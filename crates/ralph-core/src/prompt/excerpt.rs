@@ -56,8 +56,7 @@ pub(super) fn cut_marker(full: &str) -> String {
 
 /// Returns a name in one short line without backticks, suitable for a heading or a fence.
 pub(super) fn inline_name(text: &str) -> String {
-    // Cut first, so that a huge name is not sanitized in full. Every character may become one
-    // space.
+    // Cut first, so that a huge name is not sanitized in full. The steps below never lengthen it.
     let line = sanitize(&narrow(text, MAX_NAME_BYTES));
     let line = line.replace(['\n', '\t'], " ").replace('`', "'");
     line.trim().to_owned()

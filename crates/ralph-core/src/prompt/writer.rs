@@ -15,8 +15,8 @@ impl PromptWriter {
     }
 
     /// Adds text written by ralph.
-    pub(crate) fn paragraph(&mut self, words: &str) {
-        self.push_block(words);
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        self.push_block(text);
     }
 
     /// Adds external text, fenced under its name.

@@ -135,7 +135,7 @@ impl Command {
         }
     }
 
-    /// Reports whether it is executed and has a result, instead of changing the course of the run.
+    /// Returns whether it is executed and has a result, instead of changing the course of the run.
     pub fn needs_execution(&self) -> bool {
         match self.traits().offline {
             OfflineCommand::NeedsProcess | OfflineCommand::Recorded | OfflineCommand::EndsRun => {
@@ -150,29 +150,29 @@ impl Command {
     /// Describes the effect of the accepted command for the user.
     pub fn effect(&self, has_agent: bool) -> String {
         let when = match self.traits().timing {
-            CommandTiming::Immediate => "at once",
-            CommandTiming::NextAction if has_agent => "after its agent's session",
-            CommandTiming::NextAction => "at its next action",
+            CommandTiming::Immediate => "immediately",
+            CommandTiming::NextAction if has_agent => "after the agent's session",
+            CommandTiming::NextAction => "at the next action",
             CommandTiming::NextIteration => "before the next iteration",
         };
         let effect = match self {
-            Self::Pause if has_agent => "its agent is ended, what it wrote is kept".to_owned(),
-            Self::Pause => format!("it waits {when}"),
-            Self::Resume => "it continues".to_owned(),
+            Self::Pause if has_agent => "the agent is stopped and its work is kept".to_owned(),
+            Self::Pause => format!("the run pauses {when}"),
+            Self::Resume => "the run continues".to_owned(),
             Self::Rotate if has_agent => {
-                "its agent is ended, and a fresh iteration starts".to_owned()
+                "the agent is stopped, and a fresh iteration starts".to_owned()
             }
             Self::Rotate => format!("a fresh iteration starts {when}"),
-            Self::Stop => "its sandbox is kept for a look".to_owned(),
-            Self::Profile { .. } => "its model answers from the next iteration on".to_owned(),
-            Self::Task { .. } => "it is in force from the next iteration on".to_owned(),
-            Self::Diagnose => format!("the doctor is asked {when}"),
+            Self::Stop => "the sandbox is kept for inspection".to_owned(),
+            Self::Profile { .. } => "its model is used from the next iteration on".to_owned(),
+            Self::Task { .. } => "it applies from the next iteration on".to_owned(),
+            Self::Diagnose => format!("the doctor is consulted {when}"),
             Self::Note(_)
             | Self::Guardrail(_)
             | Self::Apply
             | Self::Debug { .. }
             | Self::AllowHost { .. }
-            | Self::Message { .. } => format!("it is done {when}"),
+            | Self::Message { .. } => format!("it takes effect {when}"),
         };
         format!("{} accepted; {effect}", self.verb())
     }

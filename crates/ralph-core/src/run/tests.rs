@@ -62,7 +62,7 @@ fn the_table_of_commands() {
         for status in all_statuses() {
             use std::fmt::Write as _;
             let commands = all_commands();
-            let answers: Vec<&str> = commands
+            let accepted: Vec<&str> = commands
                 .iter()
                 .filter(|command| legal(&status, mode, command).is_ok())
                 .map(Command::verb)
@@ -71,7 +71,7 @@ fn the_table_of_commands() {
                 "{} {}: {}",
                 mode.as_str(),
                 status.as_str(),
-                answers.join(" ")
+                accepted.join(" ")
             );
             writeln!(table, "{}", line.trim_end()).unwrap();
         }
@@ -132,33 +132,33 @@ fn the_table_of_effects() {
         writeln!(table, "{timing:?}, {offline:?}{slow}: {effect}").unwrap();
         match timing {
             CommandTiming::Immediate => assert!(!effect.contains("next"), "{effect}"),
-            CommandTiming::NextAction => assert!(effect.ends_with("at its next action")),
+            CommandTiming::NextAction => assert!(effect.ends_with("at the next action")),
             CommandTiming::NextIteration => assert!(effect.contains("the next iteration")),
         }
     }
     snapbox::assert_data_eq!(
         table,
         snapbox::str![[r"
-NextAction, NeedsProcess: pause accepted; it waits at its next action
-Immediate, NeedsProcess: resume accepted; it continues
-NextAction, NeedsProcess: rotate accepted; a fresh iteration starts at its next action
-Immediate, EndsRun: stop accepted; its sandbox is kept for a look
-NextIteration, Recorded: profile accepted; its model answers from the next iteration on
-NextIteration, Recorded: task accepted; it is in force from the next iteration on
-NextIteration, Executed: guardrail accepted; it is done before the next iteration
-NextIteration, CallsModel, slow: diagnose accepted; the doctor is asked before the next iteration
-NextIteration, Executed: apply accepted; it is done before the next iteration
-NextAction, Executed: note accepted; it is done at its next action
-NextAction, Executed, slow: debug accepted; it is done at its next action
-Immediate, Journaled: allow accepted; it is done at once
-Immediate, Journaled: message accepted; it is done at once
+NextAction, NeedsProcess: pause accepted; the run pauses at the next action
+Immediate, NeedsProcess: resume accepted; the run continues
+NextAction, NeedsProcess: rotate accepted; a fresh iteration starts at the next action
+Immediate, EndsRun: stop accepted; the sandbox is kept for inspection
+NextIteration, Recorded: profile accepted; its model is used from the next iteration on
+NextIteration, Recorded: task accepted; it applies from the next iteration on
+NextIteration, Executed: guardrail accepted; it takes effect before the next iteration
+NextIteration, CallsModel, slow: diagnose accepted; the doctor is consulted before the next iteration
+NextIteration, Executed: apply accepted; it takes effect before the next iteration
+NextAction, Executed: note accepted; it takes effect at the next action
+NextAction, Executed, slow: debug accepted; it takes effect at the next action
+Immediate, Journaled: allow accepted; it takes effect immediately
+Immediate, Journaled: message accepted; it takes effect immediately
 
 "]]
     );
 }
 
 #[test]
-fn every_status_reads_back() {
+fn every_status_round_trips_through_json() {
     for status in all_statuses() {
         let text = serde_json::to_string(&status).unwrap();
         assert_eq!(serde_json::from_str::<RunStatus>(&text).unwrap(), status);
@@ -166,7 +166,7 @@ fn every_status_reads_back() {
 }
 
 #[test]
-fn the_four_controls_are_words_and_the_rest_says_what_it_needs() {
+fn commands_without_arguments_are_strings_and_the_others_objects() {
     let texts: Vec<String> = all_commands()
         .iter()
         .map(|command| serde_json::to_string(command).unwrap())

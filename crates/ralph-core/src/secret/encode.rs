@@ -113,7 +113,6 @@ enum HexCase {
 
 impl HexCase {
     fn push(self, text: &mut String, value: u32, width: usize) {
-        // Writing to a String cannot fail.
         match self {
             Self::Lower => write!(text, "{value:0width$x}"),
             Self::Upper => write!(text, "{value:0width$X}"),

@@ -13,11 +13,11 @@ const MAX_NESTING: usize = 8;
 const MAX_PARAMETERS: usize = 64;
 /// The longest operating system command, such as the address of a link, in bytes.
 const MAX_COMMAND: usize = 256;
-/// Maximum number of digits in a character reference.
+/// Maximum length of the digits and the terminator of a character reference.
 const MAX_REFERENCE: usize = 8;
 const ESCAPE: u8 = 0x1b;
 
-/// The bytes that may start a token.
+/// The bytes that may start an escape, a control sequence or an invisible character.
 pub(super) const SPECIAL: [bool; 256] = {
     let mut special = [false; 256];
     let mut byte = 0;
@@ -208,8 +208,8 @@ fn backslash(text: &[u8]) -> EscapeUnit {
     }
 }
 
-/// Decodes a number of a fixed length after backslashes and an optional letter. A value up to 255
-/// is a byte, a larger one is a character.
+/// Decodes a number of a fixed length after backslashes and an optional letter. A value from 128 to
+/// 255 is a byte, unless the number has eight digits; any other value is a character.
 fn number(text: &[u8], run: usize, letter: usize, digits: usize, radix: u32) -> EscapeUnit {
     let from = run + letter;
     match read_fixed_digits(&text[from..], digits, radix) {

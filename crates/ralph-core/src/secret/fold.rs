@@ -36,9 +36,7 @@ struct FoldToken {
 fn unit_at(text: &[u8], at: usize, is_last: bool) -> EscapeUnit {
     match read_unit(&text[at..]) {
         EscapeUnit::Unfinished if is_last => read_unit(&[&text[at..], b"\n"].concat()),
-        reading @ (EscapeUnit::Plain | EscapeUnit::Unfinished | EscapeUnit::Resolved { .. }) => {
-            reading
-        }
+        unit @ (EscapeUnit::Plain | EscapeUnit::Unfinished | EscapeUnit::Resolved { .. }) => unit,
     }
 }
 

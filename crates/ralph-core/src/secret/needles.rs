@@ -53,7 +53,7 @@ enum NeedleMatch {
 impl Needles {
     /// Prepares the spellings of secrets; skips secrets that are too short or too common.
     pub(super) fn new<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
-        let (mut spelt, mut folded) = (Vec::new(), Vec::new());
+        let (mut exact, mut folded) = (Vec::new(), Vec::new());
         for (secret, value) in secrets.into_iter().enumerate() {
             let value = value.expose().trim();
             if searchability::unsearchable_reason(value).is_some() {
@@ -68,11 +68,11 @@ impl Needles {
                         secret,
                     });
                 }
-                spelt.push(Needle { bytes, secret });
+                exact.push(Needle { bytes, secret });
             }
         }
         Self {
-            exact: NeedleSet::new(spelt),
+            exact: NeedleSet::new(exact),
             folded: NeedleSet::new(folded),
         }
     }
@@ -85,11 +85,11 @@ impl Needles {
         text: ScanText<'_>,
         start: usize,
         folded: &FoldedText,
-        covers: &mut Vec<RedactionSpan>,
+        spans: &mut Vec<RedactionSpan>,
     ) -> usize {
-        let spelt = self.scan_exact(text, start, covers);
-        let hold = self.scan_folded(text, start, folded, covers);
-        hold.min(spelt).min(folded.hold())
+        let exact = self.scan_exact(text, start, spans);
+        let hold = self.scan_folded(text, start, folded, spans);
+        hold.min(exact).min(folded.hold())
     }
 
     /// Returns whether there are no needles.
@@ -101,7 +101,7 @@ impl Needles {
         &self,
         text: ScanText<'_>,
         start: usize,
-        covers: &mut Vec<RedactionSpan>,
+        spans: &mut Vec<RedactionSpan>,
     ) -> usize {
         let bytes = text.bytes;
         for (index, key) in bytes[start..].array_windows().enumerate() {
@@ -110,7 +110,7 @@ impl Needles {
                 match self.exact.match_at(&bytes[at..], text.is_last) {
                     NeedleMatch::Nothing => {}
                     NeedleMatch::Secret { length, secret } => {
-                        covers.push(RedactionSpan::for_known_secret(bytes, at, length, secret));
+                        spans.push(RedactionSpan::for_known_secret(bytes, at, length, secret));
                     }
                     NeedleMatch::Undecided => return at,
                 }
@@ -129,7 +129,7 @@ impl Needles {
         text: ScanText<'_>,
         start: usize,
         folded: &FoldedText,
-        covers: &mut Vec<RedactionSpan>,
+        spans: &mut Vec<RedactionSpan>,
     ) -> usize {
         let bytes = folded.bytes();
         for (from, to) in folded.windows(self.folded.longest) {
@@ -145,7 +145,7 @@ impl Needles {
                     self.folded.match_at(&bytes[at..], true)
                     && let Some((from, to)) = folded.source(at, at + length, start)
                 {
-                    covers.push(RedactionSpan::for_known_secret(
+                    spans.push(RedactionSpan::for_known_secret(
                         text.bytes,
                         from,
                         to - from,
@@ -188,11 +188,11 @@ impl NeedleSet {
     }
 
     fn match_at(&self, text: &[u8], is_last: bool) -> NeedleMatch {
-        let mut start = NeedleMatch::Nothing;
+        let mut found = NeedleMatch::Nothing;
         for needle in self.with_prefix(&text[..MIN_SECRET_BYTES]) {
             if text.starts_with(&needle.bytes) {
                 // A longer needle sorts after a shorter one that is its prefix.
-                start = NeedleMatch::Secret {
+                found = NeedleMatch::Secret {
                     length: needle.bytes.len(),
                     secret: needle.secret,
                 };
@@ -200,7 +200,7 @@ impl NeedleSet {
                 return NeedleMatch::Undecided;
             }
         }
-        start
+        found
     }
 
     fn has_prefix(&self, text: &[u8]) -> bool {

@@ -80,15 +80,15 @@ pub(super) fn scan(
     text: ScanText<'_>,
     start: usize,
     shapes: TokenShapes,
-    covers: &mut Vec<RedactionSpan>,
+    spans: &mut Vec<RedactionSpan>,
 ) -> usize {
     if shapes == TokenShapes::None {
         return text.bytes.len();
     }
-    let mut runs: Vec<(SecretExtent, usize)> = covers
+    let mut runs: Vec<(SecretExtent, usize)> = spans
         .iter()
-        .filter(|cover| cover.from <= start)
-        .map(|cover| (cover.extent, cover.end.shared))
+        .filter(|span| span.from <= start)
+        .map(|span| (span.extent, span.end.shared))
         .collect();
     let mut header_end = start;
     let mut hold = unfinished_literal(text, start);
@@ -112,12 +112,12 @@ pub(super) fn scan(
                     .iter()
                     .any(|(run, end)| *run == token.extent && token.body < *end) => {}
             SecretMatch::Secret(token) => {
-                let cover = RedactionSpan::for_token(text.bytes, at, token);
+                let span = RedactionSpan::for_token(text.bytes, at, token);
                 if !matches!(token.extent, SecretExtent::To(_)) {
                     runs.retain(|(run, _)| *run != token.extent);
-                    runs.push((token.extent, cover.end.shared));
+                    runs.push((token.extent, span.end.shared));
                 }
-                covers.push(cover);
+                spans.push(span);
             }
         }
         from = at + 1;
@@ -246,7 +246,7 @@ fn match_bearer(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     }
     let between = match read_separator(text, from, 1) {
         Ok(between) => between,
-        Err(answer) => return answer,
+        Err(result) => return result,
     };
     if from + between.length == name_end {
         return SecretMatch::No;
@@ -270,7 +270,7 @@ fn match_bearer(text: ScanText<'_>, name_end: usize) -> SecretMatch {
 fn match_assignment(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     let between = match read_separator(text, name_end, 2) {
         Ok(between) => between,
-        Err(answer) => return answer,
+        Err(result) => return result,
     };
     if between.signs == 0 {
         return SecretMatch::No;
@@ -294,7 +294,7 @@ fn match_assignment(text: ScanText<'_>, name_end: usize) -> SecretMatch {
 fn match_header(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     let between = match read_separator(text, name_end, 1) {
         Ok(between) => between,
-        Err(answer) => return answer,
+        Err(result) => return result,
     };
     if between.signs == 0 {
         return SecretMatch::No;
@@ -326,7 +326,7 @@ fn match_header(text: ScanText<'_>, name_end: usize) -> SecretMatch {
     match_token(body, text, at, at)
 }
 
-/// Matches `header.payload.signature`.
+/// Matches `header.payload`, with or without a signature.
 ///
 /// `header_end` caches the end of the digits, since the literal may occur repeatedly in one long
 /// run.

@@ -5,7 +5,7 @@
 //! is missing; a key is often truncated, and its lines may have a log's prefix.
 
 use super::patterns::{ScanText, SecretMatch};
-use super::redaction_span::{CoverEnd, DetectedToken, SecretExtent};
+use super::redaction_span::{DetectedToken, SecretExtent, SpanEnd};
 
 const DASHES: &[u8] = b"-----";
 const CLOSING: &[u8] = b"-----END ";
@@ -78,9 +78,9 @@ fn is_key(text: &[u8]) -> bool {
 }
 
 /// Finds the end of a block that starts at or before `from`.
-pub(super) fn find_end(text: &[u8], from: usize) -> CoverEnd {
+pub(super) fn find_end(text: &[u8], from: usize) -> SpanEnd {
     let length = text.len();
-    let open = |hold: usize| CoverEnd {
+    let open = |hold: usize| SpanEnd {
         at: length,
         is_open: true,
         hold,
@@ -92,7 +92,7 @@ pub(super) fn find_end(text: &[u8], from: usize) -> CoverEnd {
     let closing = from + closing;
     let label = &text[closing + CLOSING.len()..];
     let window = &label[..label.len().min(MAX_LABEL)];
-    let closed = |at: usize| CoverEnd {
+    let closed = |at: usize| SpanEnd {
         at,
         is_open: false,
         hold: length,

@@ -16,7 +16,7 @@ pub(super) enum SecretExtent {
 
 /// The end of a secret in text that may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CoverEnd {
+pub(super) struct SpanEnd {
     /// The first byte after the secret.
     pub(super) at: usize,
     /// Whether more text may belong to the secret.
@@ -29,8 +29,8 @@ pub(super) struct CoverEnd {
 
 impl SecretExtent {
     /// Returns the end of a secret, with its extent determined from `body` on.
-    fn end(self, text: &[u8], body: usize) -> CoverEnd {
-        let end = |at: usize, is_open: bool| CoverEnd {
+    fn end(self, text: &[u8], body: usize) -> SpanEnd {
+        let end = |at: usize, is_open: bool| SpanEnd {
             at,
             is_open,
             hold: text.len(),
@@ -41,7 +41,7 @@ impl SecretExtent {
             Self::While(class) => {
                 let (run, is_open) = class.reach(&text[body..]);
                 let at = body + run;
-                CoverEnd {
+                SpanEnd {
                     is_open,
                     hold: if is_open { at } else { text.len() },
                     ..end(at, false)
@@ -71,7 +71,7 @@ pub(super) struct RedactionSpan {
     pub(super) body: usize,
     pub(super) extent: SecretExtent,
     /// The end in the text seen so far.
-    pub(super) end: CoverEnd,
+    pub(super) end: SpanEnd,
     /// Index of the known secret, if any.
     pub(super) secret: Option<usize>,
     /// Whether it started before the examined bytes.

@@ -110,8 +110,8 @@ impl Redactor {
         }
     }
 
-    /// Adds a secret that was not known when the redactor was created. Every clone replaces it from now on,
-    /// in streams from the next piece on.
+    /// Adds a secret that was not known when the redactor was created. Every clone redacts it from
+    /// now on, in streams from the next chunk on.
     ///
     /// A value that is known already keeps its name.
     pub fn learn(&self, name: &str, secret: Secret) {
@@ -185,17 +185,17 @@ impl Redactor {
 
     /// Returns the name of the first known secret in `text`, in any spelling.
     ///
-    /// Text that is going to be performed is checked with this and never rewritten.
+    /// Text that will be executed is checked with this and never rewritten.
     pub fn find_known(&self, text: &[u8]) -> Option<String> {
-        let mut covers = Vec::new();
+        let mut spans = Vec::new();
         let text = ScanText {
             bytes: text,
             is_last: true,
         };
         let folded = FoldedText::new(text.bytes, 0, true);
         let secrets = self.known_secrets();
-        secrets.needles.scan(text, 0, &folded, &mut covers);
-        let first = covers.iter().min_by_key(|cover| cover.from)?;
+        secrets.needles.scan(text, 0, &folded, &mut spans);
+        let first = spans.iter().min_by_key(|span| span.from)?;
         Some(secrets.name(first.secret?))
     }
 
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn it_shows_names_and_no_values() {
+    fn debug_output_shows_names_and_no_values() {
         let secret = Secret::new("correct horse".to_owned());
         let redactor = Redactor::new(vec![("PASS".to_owned(), secret)]);
         assert_eq!(

@@ -31,7 +31,7 @@ const MAX_DIGITS: usize = 12;
 /// The longest single word that is not searched for.
 const MAX_WORD: usize = 16;
 /// A value with at most this many distinct bytes is filler, such as `xxxxxxxx`.
-const MIN_VARIETY: usize = 3;
+const MAX_FILLER_VARIETY: usize = 3;
 /// The shortest mixed piece of an address or a path that is considered random.
 const MIN_RANDOM: usize = 12;
 
@@ -159,7 +159,7 @@ fn is_filler(value: &str) -> bool {
     let steps_up = |pair: &[u8]| pair[1] == pair[0].wrapping_add(1);
     let steps_down = |pair: &[u8]| pair[0] == pair[1].wrapping_add(1);
     let pairs = || value.as_bytes().windows(2);
-    variety <= MIN_VARIETY || pairs().all(steps_up) || pairs().all(steps_down)
+    variety <= MAX_FILLER_VARIETY || pairs().all(steps_up) || pairs().all(steps_down)
 }
 
 /// Returns whether a value is a short number, a date, a time or a version.

@@ -164,13 +164,13 @@ pub(super) enum SecretShape {
     Token(TokenBody),
     /// Like `Token`, but not inside a word.
     StandaloneToken(TokenBody),
-    /// The name of a scheme; the body after whitespace is a token.
+    /// The name of a scheme; the body after a separator is a token.
     Bearer,
     /// The name of a header with a credential as its value.
     Header,
     /// The name of a variable or a key; a long random value assigned to it is a credential.
     Assigned,
-    /// The first digits of a JSON object in base64: a JSON web token if two dots follow.
+    /// The first digits of a JSON object in base64: a JSON web token if a dot and a payload follow.
     Jwt,
     /// The opening of a PEM block.
     Pem,

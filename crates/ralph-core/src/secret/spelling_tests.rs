@@ -42,7 +42,6 @@ fn json(text: &str) -> String {
 fn units(c: char) -> String {
     let mut written = String::new();
     for unit in c.encode_utf16(&mut [0; 2]) {
-        // Writing to a String cannot fail.
         write!(written, "\\u{unit:04x}").unwrap();
     }
     written
@@ -109,7 +108,7 @@ fn interrupted(secret: &str) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn odd_spellings_of_a_secret_pass_at_no_split() {
+fn unlisted_spellings_of_a_secret_are_redacted_at_every_split() {
     let redactor = all_canaries();
     for (name, value) in CANARIES {
         for (kind, spelling) in [escaped(value), interrupted(value)].concat() {

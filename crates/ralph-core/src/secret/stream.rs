@@ -27,7 +27,7 @@ pub struct RedactStream {
     /// The number of bytes in the buffer that are already written.
     context: usize,
     /// The spans that reach into the delayed bytes.
-    covers: Vec<RedactionSpan>,
+    spans: Vec<RedactionSpan>,
     /// The secret at the start of the delayed bytes, if any.
     region: Option<RedactedRegion>,
     hits: RedactionCounts,
@@ -46,7 +46,7 @@ impl RedactStream {
             redactor,
             buffer: Vec::new(),
             context: 0,
-            covers: Vec::new(),
+            spans: Vec::new(),
             region: None,
             hits: RedactionCounts::default(),
         }
@@ -71,60 +71,60 @@ impl RedactStream {
             is_last,
         };
         let start = self.context;
-        let mut covers = std::mem::take(&mut self.covers);
-        for cover in &mut covers {
-            *cover = cover.extended(text.bytes);
+        let mut spans = std::mem::take(&mut self.spans);
+        for span in &mut spans {
+            *span = span.extended(text.bytes);
         }
-        let settled = covers.len();
-        let by_shape = patterns::scan(text, start, self.redactor.shapes(), &mut covers);
+        let settled = spans.len();
+        let by_shape = patterns::scan(text, start, self.redactor.shapes(), &mut spans);
         let secrets = self.redactor.known_secrets();
         let needles = secrets.needles();
         let folded = (!needles.is_empty()).then(|| FoldedText::new(text.bytes, start, is_last));
         let known = folded.as_ref().map_or(text.bytes.len(), |folded| {
-            needles.scan(text, start, folded, &mut covers)
+            needles.scan(text, start, folded, &mut spans)
         });
         let mut hold = by_shape.min(known);
         if !is_last {
-            hold = covers
+            hold = spans
                 .iter()
-                .map(|cover| cover.end.hold)
+                .map(|span| span.end.hold)
                 .fold(hold, usize::min);
             // The rest must not start inside an escape: its meaning would change.
             hold = folded.map_or(hold, |folded| folded.token_start(hold));
         }
         // Matches in the delayed bytes are found again when those bytes are examined again.
         let mut index = 0;
-        covers.retain(|cover| {
+        spans.retain(|span| {
             index += 1;
-            index <= settled || cover.at < hold
+            index <= settled || span.at < hold
         });
-        covers.sort_by_key(|cover| cover.from);
-        self.write(&covers, hold, is_last, out);
-        self.retain_pending(covers, hold);
+        spans.sort_by_key(|span| span.from);
+        self.write(&spans, hold, is_last, out);
+        self.retain_pending(spans, hold);
     }
 
     /// Writes everything before `hold`.
-    fn write(&mut self, covers: &[RedactionSpan], hold: usize, is_last: bool, out: &mut Vec<u8>) {
+    fn write(&mut self, spans: &[RedactionSpan], hold: usize, is_last: bool, out: &mut Vec<u8>) {
         let mut written = self.context;
         let mut region = self.region.take();
-        for cover in covers
+        for span in spans
             .iter()
-            .filter(|cover| cover.continues || cover.from < hold)
+            .filter(|span| span.continues || span.from < hold)
         {
-            let is_open = cover.end.is_open && !is_last;
+            let is_open = span.end.is_open && !is_last;
             match &mut region {
-                Some(region) if cover.continues || cover.from < region.end => {
-                    region.end = region.end.max(cover.end.at);
+                Some(region) if span.continues || span.from < region.end => {
+                    region.end = region.end.max(span.end.at);
                     region.is_open |= is_open;
-                    region.secret = region.secret.or(cover.secret);
+                    region.secret = region.secret.or(span.secret);
                 }
                 Some(_) | None => {
                     written = self.close(region.take(), written, out);
-                    out.extend_from_slice(&self.buffer[written..cover.from]);
+                    out.extend_from_slice(&self.buffer[written..span.from]);
                     region = Some(RedactedRegion {
-                        end: cover.end.at,
+                        end: span.end.at,
                         is_open,
-                        secret: cover.secret,
+                        secret: span.secret,
                     });
                 }
             }
@@ -157,20 +157,16 @@ impl RedactStream {
     }
 
     /// Drops the written bytes except the context, and retains the spans that reach beyond `hold`.
-    fn retain_pending(&mut self, covers: Vec<RedactionSpan>, hold: usize) {
+    fn retain_pending(&mut self, spans: Vec<RedactionSpan>, hold: usize) {
         let context = hold.min(CONTEXT);
         let dropped = hold - context;
-        for kept in covers
+        for kept in spans
             .into_iter()
-            .filter_map(|cover| cover.rebased(hold, dropped))
+            .filter_map(|span| span.rebased(hold, dropped))
         {
             // Runs of one class that continue are the same run from here on.
-            if !self
-                .covers
-                .iter()
-                .any(|cover| cover.covers_same_bytes(&kept))
-            {
-                self.covers.push(kept);
+            if !self.spans.iter().any(|span| span.covers_same_bytes(&kept)) {
+                self.spans.push(kept);
             }
         }
         if let Some(region) = &mut self.region {

@@ -100,7 +100,7 @@ fn finds_a_base64_secret_at_every_offset() {
 }
 
 #[test]
-fn unknown_tokens_are_known_by_their_shape() {
+fn unknown_tokens_are_recognised_by_their_shape() {
     let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P";
     let installation = format!("ghs_1234567_{jwt}{}", "a-_9".repeat(110));
     let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEogIBAAKCAQEAsomething/of+a+key\nAQAB\n-----END RSA PRIVATE KEY-----";
@@ -271,7 +271,7 @@ fn overlapping_secrets_are_redacted_completely() {
 }
 
 #[test]
-fn a_key_is_hidden_up_to_its_end_or_for_good() {
+fn a_key_is_redacted_up_to_its_end_or_to_the_end_of_the_text() {
     let redactor = Redactor::default();
     let lines = "MIIEogIBAAKCAQEAsomething/of+a+key0123456789ABCDEFGHIJKLMNOPQRST\n".repeat(400);
     let begin = "-----BEGIN OPENSSH PRIVATE KEY-----\n";

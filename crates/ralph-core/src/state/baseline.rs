@@ -19,7 +19,7 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Reports whether every check is green.
+    /// Returns whether every check is green.
     pub fn is_all_green(&self) -> bool {
         let mut checks = self.checks.iter();
         !self.checks.is_empty() && checks.all(|check| self.green.contains(&check.name))
@@ -36,7 +36,7 @@ impl Baseline {
 }
 
 impl RunState {
-    /// Reports whether the run had nothing to do: every check was green before any work, and every
+    /// Returns whether the run had nothing to do: every check was green before any work, and every
     /// checkbox has its own check. A box without one may require work that no check covers.
     pub fn has_nothing_to_do(&self) -> bool {
         let is_done = |baseline: &Baseline| {

@@ -234,7 +234,7 @@ impl OpenIteration {
     }
 }
 
-/// Reports whether a commit action created a commit: there may have been nothing to commit.
+/// Returns whether a commit action created a commit: there may have been nothing to commit.
 fn created_commit(result: &ActionResult) -> bool {
     match result {
         ActionResult::Done { detail } => detail.starts_with("commit "),

@@ -42,7 +42,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reports whether it is not acknowledged yet.
+    /// Returns whether it is not acknowledged yet.
     pub fn is_waiting(&self) -> bool {
         match self.state {
             MessageState::Queued | MessageState::Delivered => true,
@@ -52,29 +52,31 @@ impl Message {
 }
 
 impl RunState {
-    /// Returns why a command is rejected in this state; none if it is accepted.
+    /// Returns why a command is rejected in this state; `None` if it is accepted.
     pub fn rejection_reason(&self, command: &Command) -> Option<String> {
         if let Err(why) = run::legal(&self.status, self.mode, command) {
             return Some(why.to_owned());
         }
-        let is_asked = self.doctor.due
+        let is_requested = self.doctor.due
             || self
                 .pending_commands
                 .iter()
                 .any(|(_, pending)| *pending == Command::Diagnose);
         match command {
-            Command::Diagnose if is_asked => Some("the doctor is being asked already".into()),
+            Command::Diagnose if is_requested => {
+                Some("a consultation of the doctor is already requested".into())
+            }
             Command::Apply if self.doctor.report.is_none() => {
-                Some("there is no report of the doctor that could be applied".into())
+                Some("the doctor has no report to apply".into())
             }
             Command::Note(note) => note
                 .missing_field()
                 .map(|what| format!("a note needs {what}")),
-            Command::Guardrail(sign) => sign
+            Command::Guardrail(guardrail) => guardrail
                 .missing_field()
-                .map(|what| format!("a sign needs {what}")),
+                .map(|what| format!("a guardrail needs {what}")),
             Command::Profile { .. } if self.plan.agent.is_some() => {
-                Some("an agent does the work, and it asks a model of its own".into())
+                Some("an agent does the work and calls its own model".into())
             }
             Command::AllowHost { host } => self.host_rejection_reason(host),
             Command::Message { text } => self.message_rejection_reason(text),
@@ -104,7 +106,7 @@ impl RunState {
         })
     }
 
-    /// Reports whether this host and port are recorded as blocked.
+    /// Returns whether this host and port are recorded as blocked.
     pub fn is_blocked(&self, host: &str, port: u16) -> bool {
         self.blocked_hosts.contains(&host_entry(host, port))
     }
@@ -226,11 +228,11 @@ impl RunState {
         if self.plan.isolation == Isolation::None {
             let sandbox = &self.plan.sandbox;
             return Some(format!(
-                "its sandbox `{sandbox}` keeps its commands from no host"
+                "its sandbox `{sandbox}` does not restrict network access"
             ));
         }
         if self.allowed_hosts.len() >= MAX_HOSTS {
-            return Some(format!("{MAX_HOSTS} hosts are allowed already"));
+            return Some(format!("{MAX_HOSTS} hosts are already allowed"));
         }
         AllowlistEntry::parse(host)
             .err()
@@ -241,15 +243,15 @@ impl RunState {
     pub(super) fn message_rejection_reason(&self, text: &str) -> Option<String> {
         let bytes = text.len();
         if text.trim().is_empty() {
-            return Some("a message needs words".into());
+            return Some("the message is empty".into());
         }
         if bytes > MAX_MESSAGE_BYTES {
             return Some(format!(
-                "a message has at most {MAX_MESSAGE_BYTES} bytes, this one has {bytes}"
+                "the message has {bytes} bytes, at most {MAX_MESSAGE_BYTES} are allowed"
             ));
         }
         (self.waiting_messages().count() >= MAX_WAITING_MESSAGES)
-            .then(|| format!("{MAX_WAITING_MESSAGES} messages wait already"))
+            .then(|| format!("{MAX_WAITING_MESSAGES} messages are already waiting"))
     }
 }
 

@@ -212,7 +212,7 @@ fn crashes_at_the_same_command_are_counted_until_the_user_pauses_the_run() {
 }
 
 #[test]
-fn a_journal_without_a_creation_is_no_run() {
+fn a_journal_must_start_with_the_creation_of_a_run() {
     assert!(RunState::from_records(&[]).is_none());
     let state = after([]);
     assert_eq!(state.status, RunStatus::Created);
@@ -400,5 +400,5 @@ fn contracts_that_were_in_force_are_remembered() {
         state.contracts,
         [Digest::compute(b"contract"), Digest::compute(b"new")]
     );
-    assert_eq!(state.status.reason().as_deref(), Some("paused by a person"));
+    assert_eq!(state.status.reason().as_deref(), Some("paused by the user"));
 }

@@ -53,12 +53,12 @@ pub fn bare_repository_candidates(entries: &[TreeEntry]) -> BTreeSet<String> {
         let parts: Vec<&str> = path.split('/').collect();
         for (index, part) in parts.iter().enumerate() {
             let is_last = index + 1 == parts.len();
-            let is_mark = match *part {
+            let is_marker = match *part {
                 "HEAD" | "commondir" => is_last,
                 "objects" | "refs" => !is_last,
                 _ => false,
             };
-            if is_mark {
+            if is_marker {
                 found.insert(parts[..index].join("/"));
             }
         }
@@ -86,9 +86,9 @@ pub fn bare_repository_finding(directory: &str) -> SurfaceFinding {
 
 /// Shortens a target for a list and replaces characters with a special meaning there.
 fn shorten_target(target: &str) -> String {
-    const MOST_CHARS: usize = 100;
+    const MAX_CHARS: usize = 100;
     let is_plain = |c: char| !c.is_control() && !"`<>@|".contains(c);
-    let chars = target.chars().take(MOST_CHARS);
+    let chars = target.chars().take(MAX_CHARS);
     chars.map(|c| if is_plain(c) { c } else { '?' }).collect()
 }
 

@@ -91,7 +91,7 @@ pub fn examine_test_diff(diff: &str) -> TestDiff {
     let mut in_hunk = false;
     for line in diff.lines() {
         if let Some(rest) = line.strip_prefix("diff --git ") {
-            path = path_of(rest);
+            path = header_path(rest);
             order.push(path.clone());
             in_hunk = false;
             continue;
@@ -129,7 +129,7 @@ pub fn examine_test_diff(diff: &str) -> TestDiff {
 }
 
 /// Returns the path from `a/PATH b/PATH`, which are equal without renames.
-fn path_of(header: &str) -> String {
+fn header_path(header: &str) -> String {
     let half = header.len() / 2;
     let path = header.get(half + 1..).unwrap_or(header);
     path.strip_prefix("b/").unwrap_or(path).to_owned()

@@ -185,9 +185,9 @@ pub(crate) fn configures_checks(path: &str) -> bool {
 
 /// Shortens a command line for a list.
 fn shorten_command(command: &str) -> String {
-    const MOST_CHARS: usize = 60;
+    const MAX_CHARS: usize = 60;
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MOST_CHARS) {
+    match line.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }

@@ -1,7 +1,7 @@
 //! Finds the checkbox or milestone of a claim. Models claim by id, by text and by number.
 //!
-//! A claim is accepted only if it is unambiguous: a claim that matches two boxes or
-//! contradicts itself matches none.
+//! A claim is accepted only if it is unambiguous: one that matches two boxes or contradicts itself
+//! is rejected.
 
 use std::collections::BTreeSet;
 
@@ -87,13 +87,13 @@ impl TaskFile {
     /// Translates the ids of ticked boxes to the current ones. Earlier versions named a box without
     /// an id `C` and its position.
     pub fn current_ids(&self, ticked: &BTreeSet<String>) -> BTreeSet<String> {
-        let now = |id: &String| match self.checkbox(id) {
+        let current = |id: &String| match self.checkbox(id) {
             Some(_) => id.clone(),
             None => self
                 .box_by_former_id(id)
                 .map_or_else(|| id.clone(), |it| it.id.clone()),
         };
-        ticked.iter().map(now).collect()
+        ticked.iter().map(current).collect()
     }
 
     fn box_by_former_id(&self, id: &str) -> Option<&Checkbox> {

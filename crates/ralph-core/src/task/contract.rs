@@ -42,13 +42,14 @@ pub struct Contract {
     pub max_cost_usd_estimate: Option<Usd>,
     /// Limit for input and output tokens together.
     pub max_tokens_total: Option<u64>,
-    /// Consecutive circling iterations before the run stops; see [`Contract::gutter_limit`].
+    /// Consecutive circling iterations after which a run that was already paused for circling fails;
+    /// see [`Contract::gutter_limit`].
     pub max_consecutive_gutter: Option<u32>,
     /// Iterations with fewer changed lines count as almost unchanged; see
     /// [`Contract::gutter_settings`].
     #[serde(default)]
     pub min_net_lines: Option<u32>,
-    /// The doctor is consulted after this many iterations; 0 means never.
+    /// The doctor is consulted every this many iterations; 0 disables that.
     #[serde(default)]
     pub doctor_every: Option<u32>,
     #[serde(default)]
@@ -253,7 +254,7 @@ pub enum RunMode {
     /// The user edits the task, guardrails and notes, and controls the run.
     #[default]
     Autonomous,
-    /// The user also gives structured hints.
+    /// The user also adds notes and sends messages.
     Guided,
     /// The user also starts commands from a fixed list.
     Debug,

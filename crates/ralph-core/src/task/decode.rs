@@ -116,7 +116,7 @@ fn unnamed_task() -> TaskId {
     TaskId::parse("unnamed").expect("the id is valid")
 }
 
-/// The value is never repeated in a finding: it may hold a password.
+/// The value is never repeated in a finding: it may contain a password.
 fn repo_url(root: &mut FrontMatterSection<'_, '_>) -> Option<RepoUrl> {
     let text = root.single_line("repo_url")?;
     let mut refuse = |error| {
@@ -148,7 +148,7 @@ fn base_branch(root: &mut FrontMatterSection<'_, '_>) -> Option<BranchName> {
     }
 }
 
-/// Checks the name formed by prefix and slug, and blames the part that is wrong on its own.
+/// Checks the name formed by prefix and slug, and reports the part that is invalid on its own.
 fn check_branch(contract: &Contract, root: &mut FrontMatterSection<'_, '_>) {
     const PREFIX: &str = "target_branch_prefix";
     const SLUG: &str = "target_branch_slug";

@@ -193,9 +193,9 @@ fn with_original_line_endings(original: &str, text: &str) -> String {
         result.push(BYTE_ORDER_MARK);
     }
     let originals = original.split_inclusive('\n');
-    for (line, was) in text.split_inclusive('\n').zip(originals) {
+    for (line, original_line) in text.split_inclusive('\n').zip(originals) {
         match line.strip_suffix('\n') {
-            Some(line) if was.ends_with("\r\n") => {
+            Some(line) if original_line.ends_with("\r\n") => {
                 result.push_str(line);
                 result.push_str("\r\n");
             }

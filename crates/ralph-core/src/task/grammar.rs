@@ -92,7 +92,8 @@ fn strip_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
 /// Splits the text of a checkbox into its id, if any, and the rest.
 ///
 /// An id is up to three capital letters and numbers with dots (`M1.2`), one capital letter and a
-/// number (`T7`), or either followed by a colon (`AC-3:`). It may be emphasised.
+/// number (`T7`), or, with a colon after it, up to three capital letters and a number (`AC-3:`). It
+/// may be emphasised.
 pub(super) fn split_id(text: &str) -> (Option<&str>, String) {
     let text = text.trim();
     let (token, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));

@@ -146,7 +146,7 @@ fn the_user_changes_the_task_of_a_live_run_by_a_command() {
         accepted.stdout.starts_with("  max_iterations: 2 → 6\nrun ")
             && accepted
                 .stdout
-                .ends_with(": task accepted; it is in force from the next iteration on\n"),
+                .ends_with(": task accepted; it applies from the next iteration on\n"),
         "{}",
         accepted.stdout
     );

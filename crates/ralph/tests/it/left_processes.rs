@@ -98,7 +98,7 @@ fn a_process_that_was_left_is_named_until_it_ends() {
         let ended = project.ralph(&["audit", "last"]).expect(1);
         let sandbox = project.events("sandbox_created")[0]["sandbox"].clone();
         let named = format!(
-            "process {} of sandbox `{}` still runs",
+            "process {} of sandbox `{}` is still running",
             left.0,
             sandbox.as_str().unwrap()
         );

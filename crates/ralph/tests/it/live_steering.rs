@@ -59,10 +59,10 @@ fn a_run_pauses_resumes_and_restarts_on_command() {
 
     steer(&project, &live, "pause", "paused");
     assert!(live.is_alive());
-    assert_eq!(project.show()["reason"], "paused by a person");
+    assert_eq!(project.show()["reason"], "paused by the user");
     let again = project.ralph(&["pause", "last"]).expect(1);
     assert!(
-        again.stderr.contains("it is paused already"),
+        again.stderr.contains("it is already paused"),
         "{}",
         again.stderr
     );
@@ -161,7 +161,7 @@ fn a_signal_pauses_the_run_each_time() {
         let show = project.show();
         assert_eq!(
             (&show["status"], &show["reason"]),
-            (&json!("paused"), &json!("the program was told to end"))
+            (&json!("paused"), &json!("the program was interrupted"))
         );
     }
     let refused = project.run().expect(1);

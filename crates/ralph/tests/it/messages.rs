@@ -95,8 +95,8 @@ fn invalid_messages_are_refused_in_one_line() {
             vec!["allow", "last", "a.example"],
             1,
             format!(
-                "cannot let run `{id}` reach `a.example` — its sandbox `local` keeps its commands from \
-                 no host — {see}"
+                "cannot let run `{id}` reach `a.example` — its sandbox `local` does not \
+                 restrict network access — {see}"
             ),
         ),
         (
@@ -115,7 +115,7 @@ fn invalid_messages_are_refused_in_one_line() {
     assert!(
         ended
             .stderr
-            .contains(" — a message has at most 8192 bytes, this one has 8193 — "),
+            .contains(" — the message has 8193 bytes, at most 8192 are allowed — "),
         "{}",
         ended.stderr
     );

@@ -198,7 +198,7 @@ fn another_profile_ends_the_wait() {
     assert_data_eq!(
         shown["reason"].as_str().unwrap().to_owned(),
         str![
-            "the usage limit of model `acme/one` is reached, weekly limit; the model is asked again at [..] UTC"
+            "the usage limit of model `acme/one` is reached, weekly limit; the model is called again at [..] UTC"
         ]
     );
     project.ralph(&["rotate", "last"]).expect(1);

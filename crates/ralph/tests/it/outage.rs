@@ -157,7 +157,7 @@ fn a_wait_is_shown_and_obeys_commands() {
             listed.stdout
         );
         let refused = project.ralph(&["rotate", "last"]).expect(1);
-        let why = "it waits for the model's provider";
+        let why = "it is waiting for the model's provider";
         assert!(refused.stderr.contains(why), "{}", refused.stderr);
         for command in commands {
             project.ralph(command).expect(0);

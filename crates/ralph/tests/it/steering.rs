@@ -44,17 +44,17 @@ fn the_reply_of_a_live_process_is_reported() {
         (
             "pause",
             Command::Pause,
-            "pause accepted; it waits at its next action",
+            "pause accepted; the run pauses at the next action",
         ),
         (
             "rotate",
             Command::Rotate,
-            "rotate accepted; a fresh iteration starts at its next action",
+            "rotate accepted; a fresh iteration starts at the next action",
         ),
         (
             "stop",
             Command::Stop,
-            "stop accepted; its sandbox is kept for a look",
+            "stop accepted; the sandbox is kept for inspection",
         ),
     ] {
         let ralph = TestRalph::new();

@@ -12,19 +12,19 @@ pub(super) struct CorruptionCase {
     finding: &'static str,
 }
 
-/// Creates a case: the broken part, the change, the check that must fail, and the text of its
-/// finding.
+/// Creates a case: the check that must fail, the name of the case, a part of the expected finding,
+/// and the change.
 pub(super) const fn corruption(
     check: &'static str,
     name: &'static str,
-    names: &'static str,
+    finding: &'static str,
     plant: fn(&mut AuditFixture),
 ) -> CorruptionCase {
     CorruptionCase {
         name,
         plant,
         check,
-        finding: names,
+        finding,
     }
 }
 
@@ -34,12 +34,12 @@ pub(super) fn assert_detected(cases: &[CorruptionCase]) {
         name,
         plant,
         check,
-        finding: names,
+        finding,
     } in cases
     {
-        let mut world = AuditFixture::succeeded();
-        plant(&mut world);
-        let audit = world.audit();
+        let mut fixture = AuditFixture::succeeded();
+        plant(&mut fixture);
+        let audit = fixture.audit();
         let render = audit.render();
         assert_eq!(failed_checks(&audit), [*check], "{name}:\n{render}");
         let found = audit
@@ -47,29 +47,29 @@ pub(super) fn assert_detected(cases: &[CorruptionCase]) {
             .iter()
             .find(|found| found.id == *check)
             .unwrap();
-        let named = found.findings.iter().any(|finding| finding.contains(names));
-        assert!(named, "{name}: `{names}` is not in\n{render}");
+        let is_reported = found.findings.iter().any(|text| text.contains(finding));
+        assert!(is_reported, "{name}: `{finding}` is not in\n{render}");
     }
 }
 
 /// Inserts a changed copy of a record after another one.
-pub(super) fn insert_after(world: &mut AuditFixture, place: usize, event: Value) {
-    world.edit_entries(|entries| {
-        let before = entries[place].clone();
-        entries.insert(place + 1, AuditFixtureEntry { event, ..before });
+pub(super) fn insert_after(fixture: &mut AuditFixture, index: usize, event: Value) {
+    fixture.edit_entries(|entries| {
+        let before = entries[index].clone();
+        entries.insert(index + 1, AuditFixtureEntry { event, ..before });
     });
 }
 
-pub(super) fn remove(world: &mut AuditFixture, kind: &str, nth: usize) {
-    let place = world.entry_index(kind, nth);
-    world.edit_entries(|entries| drop(entries.remove(place)));
+pub(super) fn remove(fixture: &mut AuditFixture, kind: &str, nth: usize) {
+    let index = fixture.entry_index(kind, nth);
+    fixture.edit_entries(|entries| drop(entries.remove(index)));
 }
 
-/// Lets the user stop the run before it is verified.
-pub(super) fn stop(world: &mut AuditFixture) {
-    let place = world.entry_index("verify_started", 1);
-    world.edit_entries(|entries| {
-        entries.truncate(place);
-        entries[place - 1].event = json!({"type": "status_changed", "status": "stopped"});
+/// Ends the run with a stop by the user before its verification.
+pub(super) fn stop(fixture: &mut AuditFixture) {
+    let index = fixture.entry_index("verify_started", 1);
+    fixture.edit_entries(|entries| {
+        entries.truncate(index);
+        entries[index - 1].event = json!({"type": "status_changed", "status": "stopped"});
     });
 }

@@ -1,4 +1,4 @@
-//! Runs whose circling, doctor or errands contradict their records.
+//! Runs whose circling, doctor calls or user commands contradict their records.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,12 @@ use super::case::{CorruptionCase, assert_detected, corruption, insert_after};
 use crate::tests::fixture::AuditFixture;
 
 /// Changes the record of the first iteration to a score with these signals.
-fn measure(world: &mut AuditFixture, score: f64, signals: &[&str], ladder: &Value, step: &Value) {
-    let place = world.entry_index("iteration_finished", 1);
+fn measure(fixture: &mut AuditFixture, score: f64, signals: &[&str], ladder: &Value, step: &Value) {
+    let index = fixture.entry_index("iteration_finished", 1);
     let signals: Vec<Value> = signals.iter().map(|name| json!({"signal": name})).collect();
     let (ladder, step) = (ladder.clone(), step.clone());
-    world.edit_entries(|entries| {
-        let metrics = &mut entries[place].event["metrics"];
+    fixture.edit_entries(|entries| {
+        let metrics = &mut entries[index].event["metrics"];
         metrics["loop_score"] = json!(score);
         metrics["gutter"] = json!({"signals": signals, "ladder": ladder, "facts": {}});
         if !step.is_null() {
@@ -20,68 +20,73 @@ fn measure(world: &mut AuditFixture, score: f64, signals: &[&str], ladder: &Valu
     });
 }
 
-fn insert(world: &mut AuditFixture, event: Value) {
-    let place = world.entry_index("iteration_finished", 1);
-    insert_after(world, place, event);
+fn insert(fixture: &mut AuditFixture, event: Value) {
+    let index = fixture.entry_index("iteration_finished", 1);
+    insert_after(fixture, index, event);
 }
 
 const CASES: &[CorruptionCase] = &[
-    corruption("GUT", "a score of its own", "add up to 5 tenths", |world| {
-        let ground = json!({"consecutive": 0});
-        measure(world, 0.2, &["repeated_failure"], &ground, &Value::Null);
-    }),
     corruption(
         "GUT",
-        "a circle played down",
-        "add up to 7 tenths",
-        |world| {
-            let ground = json!({"consecutive": 0});
-            measure(world, 0.2, &["cycle"], &ground, &Value::Null);
+        "a score that differs from its signals",
+        "add up to 5 tenths",
+        |fixture| {
+            let ladder = json!({"consecutive": 0});
+            measure(fixture, 0.2, &["repeated_failure"], &ladder, &Value::Null);
         },
     ),
     corruption(
         "GUT",
-        "a gutter in silence",
-        "of iteration 1 was not told",
-        |world| {
+        "a score below its signals",
+        "add up to 7 tenths",
+        |fixture| {
+            let ladder = json!({"consecutive": 0});
+            measure(fixture, 0.2, &["cycle"], &ladder, &Value::Null);
+        },
+    ),
+    corruption(
+        "GUT",
+        "an unrecorded gutter",
+        "of iteration 1 was not recorded",
+        |fixture| {
             let ladder = json!({"consecutive": 1, "rung": "rotate"});
             let signals = ["repeated_failure", "file_thrash"];
-            measure(world, 0.7, &signals, &ladder, &json!({"step": "rotate"}));
+            measure(fixture, 0.7, &signals, &ladder, &json!({"step": "rotate"}));
         },
     ),
     corruption(
         "GUT",
-        "a step without need",
+        "an unnecessary step",
         "a step without a gutter",
-        |world| {
-            let ground = json!({"consecutive": 0});
+        |fixture| {
+            let ladder = json!({"consecutive": 0});
             measure(
-                world,
+                fixture,
                 0.3,
                 &["stagnation"],
-                &ground,
+                &ladder,
                 &json!({"step": "pause"}),
             );
-            insert(world, json!({"type": "gutter", "iteration": 1}));
+            insert(fixture, json!({"type": "gutter", "iteration": 1}));
         },
     ),
     corruption(
         "GUT",
-        "rungs left out",
+        "skipped rungs",
         "from 0 gutters in a row to 4",
-        |world| {
+        |fixture| {
             let ladder = json!({"consecutive": 4, "rung": "pause"});
             let signals = ["repeated_failure", "file_thrash"];
-            measure(world, 0.7, &signals, &ladder, &Value::Null);
+            measure(fixture, 0.7, &signals, &ladder, &Value::Null);
         },
     ),
     corruption(
         "INT",
-        "a doctor nobody asked",
+        "a doctor reply without a question",
         "the doctor was not asked",
-        |world| {
+        |fixture| {
             insert(
-                world,
+                fixture,
                 json!({"type": "doctor_replied", "number": 1, "attempt": 1}),
             );
         },
@@ -90,19 +95,19 @@ const CASES: &[CorruptionCase] = &[
         "INT",
         "a doctor asked twice",
         "without an outcome",
-        |world| {
+        |fixture| {
             let asked = |attempt| json!({"type": "doctor_asked", "number": 1, "attempt": attempt});
-            insert(world, asked(2));
-            insert(world, asked(1));
+            insert(fixture, asked(2));
+            insert(fixture, asked(1));
         },
     ),
     corruption(
         "INT",
-        "an errand nobody gave",
+        "a command that was not received",
         "was not accepted",
-        |world| {
+        |fixture| {
             insert(
-                world,
+                fixture,
                 json!({"type": "command_done", "id": "7", "done": true, "detail": ""}),
             );
         },

@@ -14,9 +14,9 @@ const LEAKS_AND_LEFTOVERS: &[CorruptionCase] = &[
     corruption(
         "I5",
         "a token in a log",
-        "files/notes.md holds a GitHub token at byte 7",
-        |world| {
-            world.write(
+        "files/notes.md contains a GitHub token at byte 7",
+        |fixture| {
+            fixture.write(
                 "files/notes.md",
                 &format!("token: ghp_{}\n", "a1".repeat(18)),
             );
@@ -25,76 +25,76 @@ const LEAKS_AND_LEFTOVERS: &[CorruptionCase] = &[
     corruption(
         "I5",
         "a key in a torn piece",
-        "recovered/journal-7.part holds a private key",
-        |world| {
+        "recovered/journal-7.part contains a private key",
+        |fixture| {
             let key = format!(
                 "-----BEGIN {} KEY-----\nMIIEpAIBAAKCAQEAtestestestest\n",
                 "PRIVATE"
             );
-            world.write("recovered/journal-7.part", &key);
+            fixture.write("recovered/journal-7.part", &key);
         },
     ),
     corruption(
         "I5",
         "a known credential in JSON in JSON",
-        "files/notes.md holds the value of `SERVICE_TOKEN`",
-        |world| {
+        "files/notes.md contains the value of `SERVICE_TOKEN`",
+        |fixture| {
             let text = json!({"text": json!({"text": KNOWN_SECRET}).to_string()}).to_string();
-            world.write("files/notes.md", &text);
+            fixture.write("files/notes.md", &text);
         },
     ),
     corruption(
         "I5",
         "a token with colour codes in it",
-        "files/notes.md holds a GitHub token behind colour codes",
-        |world| {
+        "files/notes.md contains a GitHub token with colour codes in it",
+        |fixture| {
             let token = format!("gh\u{1b}[31mp_{}\n", "a1".repeat(18));
-            world.write("files/notes.md", &token);
+            fixture.write("files/notes.md", &token);
         },
     ),
     corruption(
         "I5",
         "a bearer token after a tab",
-        "files/notes.md holds a bearer token at byte 0",
-        |world| {
-            world.write("files/notes.md", "Bearer\t x8Kf2mQ9vTz4LpW7r5Nc3Hd1\n");
+        "files/notes.md contains a bearer token at byte 0",
+        |fixture| {
+            fixture.write("files/notes.md", "Bearer\t x8Kf2mQ9vTz4LpW7r5Nc3Hd1\n");
         },
     ),
     corruption(
         "I5",
-        "a key that is assigned",
-        "files/notes.md holds an assigned key at byte 2",
-        |world| {
+        "an assigned key",
+        "files/notes.md contains an assigned key at byte 2",
+        |fixture| {
             let text = "{ api_key\": \"x8Kf2mQ9vTz4LpW7r5Nc3Hd1\" }\n";
-            world.write("files/notes.md", text);
+            fixture.write("files/notes.md", text);
         },
     ),
-    corruption("I7", "a clean room is not removed", CLEAN_ROOM, |world| {
-        remove(world, "sandbox_removed", 1);
+    corruption("I7", "a clean room is not removed", CLEAN_ROOM, |fixture| {
+        remove(fixture, "sandbox_removed", 1);
     }),
     corruption(
         "I7",
-        "a mark of a clean room is left",
+        "the label of a clean room is left",
         "that was removed",
-        |world| {
-            world.label(CLEAN_ROOM, "clean_room");
-            fs::remove_dir(world.sandbox(CLEAN_ROOM)).unwrap();
+        |fixture| {
+            fixture.label(CLEAN_ROOM, "clean_room");
+            fs::remove_dir(fixture.sandbox(CLEAN_ROOM)).unwrap();
         },
     ),
     corruption(
         "I7",
         "a directory is left",
-        "is still there after its removal",
-        |world| {
-            write(&world.sandbox(CLEAN_ROOM).join("repo/x"), "");
+        "still exists after its removal",
+        |fixture| {
+            write(&fixture.sandbox(CLEAN_ROOM).join("repo/x"), "");
         },
     ),
     corruption(
         "I7",
         "an unknown sandbox",
         "sandboxes/local-0000000000c3.json",
-        |world| {
-            world.label("local-0000000000c3", "clean_room");
+        |fixture| {
+            fixture.label("local-0000000000c3", "clean_room");
         },
     ),
 ];
@@ -106,50 +106,55 @@ fn leaks_and_leftovers() {
 
 #[test]
 fn a_process_that_is_left_is_found() {
-    let mut world = AuditFixture::succeeded();
+    let mut fixture = AuditFixture::succeeded();
     let name = format!("{:012x}", std::process::id());
     let id = format!("local-{name}");
-    world.event_mut("sandbox_created", 1)["sandbox"] = json!(id);
-    world.edit_entries(|_| {});
-    fs::remove_file(world.sandbox(&format!("{WORK_SANDBOX}.json"))).unwrap();
+    fixture.event_mut("sandbox_created", 1)["sandbox"] = json!(id);
+    fixture.edit_entries(|_| {});
+    fs::remove_file(fixture.sandbox(&format!("{WORK_SANDBOX}.json"))).unwrap();
     let mut child = Command::new("sleep")
         .arg("60")
         .env("RALPH_SANDBOX", &name)
         .spawn()
         .unwrap();
-    let audit = world.audit();
+    let audit = fixture.audit();
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(failed_checks(&audit), ["I7"]);
-    let expected = format!("process {} of sandbox `{id}` still runs", child.id());
+    let expected = format!("process {} of sandbox `{id}` is still running", child.id());
     assert_eq!(audit.checks[6].findings, [expected]);
-    assert_eq!(failed_checks(&world.audit()), Vec::<&str>::new());
+    assert_eq!(failed_checks(&fixture.audit()), Vec::<&str>::new());
 }
 
-const OVERDRAWN_BUDGETS: &[CorruptionCase] = &[
+const EXCEEDED_BUDGETS: &[CorruptionCase] = &[
     corruption(
         "I6",
         "iterations",
-        "iteration 2 was started, `max_iterations` is 1",
-        |world| {
-            limit(world, "max_iterations", json!(1));
+        "iteration 2 was started, but `max_iterations` is 1",
+        |fixture| {
+            limit(fixture, "max_iterations", json!(1));
         },
     ),
-    corruption("I6", "tokens", "another call after 1000 tokens", |world| {
-        limit(world, "max_tokens", json!(1000));
-    }),
-    corruption("I6", "cost", "another call after $0.250000000", |world| {
-        limit(world, "max_cost", json!(0.25));
+    corruption(
+        "I6",
+        "tokens",
+        "another call after 1000 tokens",
+        |fixture| {
+            limit(fixture, "max_tokens", json!(1000));
+        },
+    ),
+    corruption("I6", "cost", "another call after $0.250000000", |fixture| {
+        limit(fixture, "max_cost", json!(0.25));
     }),
     corruption(
         "I6",
         "wall time",
-        "(`iteration_started`) comes at 20230 ms",
-        |world| {
-            let place = world.entry_index("iteration_started", 2);
-            limit(world, "max_wall_time", json!({"secs": 5, "nanos": 0}));
-            world.edit_entries(|entries| {
-                entries[place..]
+        "(`iteration_started`) was written at 20230 ms",
+        |fixture| {
+            let index = fixture.entry_index("iteration_started", 2);
+            limit(fixture, "max_wall_time", json!({"secs": 5, "nanos": 0}));
+            fixture.edit_entries(|entries| {
+                entries[index..]
                     .iter_mut()
                     .for_each(|entry| entry.active_ms += 20_000);
             });
@@ -159,20 +164,20 @@ const OVERDRAWN_BUDGETS: &[CorruptionCase] = &[
         "I6",
         "the clock goes back",
         "went back from 40 ms to 7 ms",
-        |world| {
-            world.edit_entries(|entries| entries[4].active_ms = 7);
+        |fixture| {
+            fixture.edit_entries(|entries| entries[4].active_ms = 7);
         },
     ),
 ];
 
 #[test]
-fn overdrawn_budgets() {
-    assert_detected(OVERDRAWN_BUDGETS);
+fn exceeded_budgets() {
+    assert_detected(EXCEEDED_BUDGETS);
 }
 
-fn limit(world: &mut AuditFixture, key: &str, value: Value) {
-    world.event_mut("run_created", 1)["plan"]["limits"][key] = value;
-    world.edit_entries(|_| {});
+fn limit(fixture: &mut AuditFixture, key: &str, value: Value) {
+    fixture.event_mut("run_created", 1)["plan"]["limits"][key] = value;
+    fixture.edit_entries(|_| {});
 }
 
 const WRONG_WRITERS_AND_STATES: &[CorruptionCase] = &[
@@ -180,17 +185,17 @@ const WRONG_WRITERS_AND_STATES: &[CorruptionCase] = &[
         "I13",
         "a stale process writes",
         "was written in epoch 1, but epoch 3",
-        |world| {
-            let place = world.entry_index("verify_started", 1);
-            world.edit_entries(|entries| entries[place].epoch = 1);
+        |fixture| {
+            let index = fixture.entry_index("verify_started", 1);
+            fixture.edit_entries(|entries| entries[index].epoch = 1);
         },
     ),
     corruption(
         "I13",
         "an epoch is opened twice",
         "opens epoch 2, but epoch 2",
-        |world| {
-            world.edit_entries(|entries| {
+        |fixture| {
+            fixture.edit_entries(|entries| {
                 for entry in entries.iter_mut().filter(|entry| entry.epoch == 3) {
                     entry.epoch = 2;
                     if entry.kind() == "run_opened" {
@@ -200,41 +205,46 @@ const WRONG_WRITERS_AND_STATES: &[CorruptionCase] = &[
             });
         },
     ),
-    corruption("I13", "an opening lies", "names another epoch", |world| {
-        world.event_mut("run_opened", 2)["epoch"] = json!(9);
-        world.edit_entries(|_| {});
-    }),
+    corruption(
+        "I13",
+        "an opening names another epoch",
+        "names another epoch",
+        |fixture| {
+            fixture.event_mut("run_opened", 2)["epoch"] = json!(9);
+            fixture.edit_entries(|_| {});
+        },
+    ),
     corruption(
         "I14",
-        "a jump",
+        "a skipped status",
         "`verifying` must not follow `preparing`",
-        |world| {
-            let place = world.entry_index("status_changed", 2);
-            world.edit_entries(|entries| entries[place].event["status"] = json!("verifying"));
+        |fixture| {
+            let index = fixture.entry_index("status_changed", 2);
+            fixture.edit_entries(|entries| entries[index].event["status"] = json!("verifying"));
         },
     ),
     corruption(
         "I14",
         "prepared again without a crash",
         "`preparing` must not follow `running`",
-        |world| {
-            let place = world.entry_index("status_changed", 2);
+        |fixture| {
+            let index = fixture.entry_index("status_changed", 2);
             insert_after(
-                world,
-                place,
+                fixture,
+                index,
                 json!({"type": "status_changed", "status": "preparing"}),
             );
         },
     ),
     corruption(
         "I14",
-        "an unknown word",
+        "an unknown status",
         "`sleeping` must not follow",
-        |world| {
-            let place = world.entry_index("status_changed", 2);
+        |fixture| {
+            let index = fixture.entry_index("status_changed", 2);
             insert_after(
-                world,
-                place,
+                fixture,
+                index,
                 json!({"type": "status_changed", "status": "sleeping"}),
             );
         },
@@ -243,12 +253,12 @@ const WRONG_WRITERS_AND_STATES: &[CorruptionCase] = &[
         "I14",
         "something follows the end",
         "`running` must not follow `failed`",
-        |world| {
-            let place = world.entry_index("status_changed", 2);
-            world.edit_entries(|entries| {
+        |fixture| {
+            let index = fixture.entry_index("status_changed", 2);
+            fixture.edit_entries(|entries| {
                 let failed = json!({"type": "status_changed", "status": "failed", "reason": {"kind": "model", "reason": "no"}});
-                let before = entries[place].clone();
-                entries.insert(place, AuditFixtureEntry { event: failed, ..before });
+                let before = entries[index].clone();
+                entries.insert(index, AuditFixtureEntry { event: failed, ..before });
             });
         },
     ),
@@ -256,19 +266,19 @@ const WRONG_WRITERS_AND_STATES: &[CorruptionCase] = &[
         "I14",
         "work after the end",
         "(`tests_run`) comes after the run has succeeded",
-        |world| {
-            let place = world.entry_index("tests_run", 2);
-            let event = world.entries[place].event.clone();
-            insert_after(world, world.entries.len() - 1, event);
+        |fixture| {
+            let index = fixture.entry_index("tests_run", 2);
+            let event = fixture.entries[index].event.clone();
+            insert_after(fixture, fixture.entries.len() - 1, event);
         },
     ),
     corruption(
         "I14",
         "created twice",
         "the run was created before",
-        |world| {
-            let event = world.entries[0].event.clone();
-            insert_after(world, 3, event);
+        |fixture| {
+            let event = fixture.entries[0].event.clone();
+            insert_after(fixture, 3, event);
         },
     ),
 ];
@@ -283,21 +293,21 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[CorruptionCase] = &[
         "CON",
         "the file of an ended run",
         "changed by hand after the run had ended",
-        |world| {
-            world.replace("ralph_task.md", "goodbye", "nothing");
+        |fixture| {
+            fixture.replace("ralph_task.md", "goodbye", "nothing");
         },
     ),
     corruption(
         "CON",
         "the file of a paused run",
-        "`ralph resume` puts it back",
-        |world| {
-            world.replace("ralph_task.md", "max_iterations: 5", "max_iterations: 6");
-            let place = world.entry_index("verify_started", 1);
-            world.edit_entries(|entries| {
-                entries.truncate(place);
+        "`ralph resume` restores it",
+        |fixture| {
+            fixture.replace("ralph_task.md", "max_iterations: 5", "max_iterations: 6");
+            let index = fixture.entry_index("verify_started", 1);
+            fixture.edit_entries(|entries| {
+                entries.truncate(index);
                 let reason = json!({"kind": "person"});
-                entries[place - 1].event =
+                entries[index - 1].event =
                     json!({"type": "status_changed", "status": "paused", "reason": reason});
             });
         },
@@ -306,63 +316,63 @@ const CHANGED_CONTRACTS_AND_OPEN_INTENTS: &[CorruptionCase] = &[
         "CON",
         "the file is gone",
         "ralph_task.md cannot be read",
-        |world| {
-            stop(world);
-            fs::remove_file(world.run_dir().join("ralph_task.md")).unwrap();
+        |fixture| {
+            stop(fixture);
+            fs::remove_file(fixture.run_dir().join("ralph_task.md")).unwrap();
         },
     ),
     corruption(
         "INT",
         "an action without an end",
         "action 0 of iteration 1 has no outcome",
-        |world| {
-            remove(world, "action_finished", 1);
+        |fixture| {
+            remove(fixture, "action_finished", 1);
         },
     ),
     corruption(
         "INT",
-        "a command is repeated in silence",
+        "a command is repeated without a record",
         "action 0 of iteration 2 has no outcome",
-        |world| {
-            remove(world, "action_finished", 3);
+        |fixture| {
+            remove(fixture, "action_finished", 3);
         },
     ),
     corruption(
         "INT",
         "an action ends twice",
-        "action 0 of iteration 1 ended a second time",
-        |world| {
-            let place = world.entry_index("action_finished", 1);
-            let begun = world.entries[world.entry_index("action_started", 1)]
+        "action 0 of iteration 1 finished a second time",
+        |fixture| {
+            let index = fixture.entry_index("action_finished", 1);
+            let started = fixture.entries[fixture.entry_index("action_started", 1)]
                 .event
                 .clone();
-            let ended = world.entries[place].event.clone();
-            insert_after(world, place, ended);
-            insert_after(world, place, begun);
+            let ended = fixture.entries[index].event.clone();
+            insert_after(fixture, index, ended);
+            insert_after(fixture, index, started);
         },
     ),
     corruption(
         "INT",
         "an effect without an intent",
-        "action 0 of iteration 1 ended without",
-        |world| {
-            remove(world, "action_started", 1);
+        "action 0 of iteration 1 finished without",
+        |fixture| {
+            remove(fixture, "action_started", 1);
         },
     ),
     corruption(
         "INT",
-        "a call without an answer",
+        "a call without a reply",
         "attempt 1 of iteration 1 has no outcome",
-        |world| {
-            remove(world, "model_replied", 1);
+        |fixture| {
+            remove(fixture, "model_replied", 1);
         },
     ),
     corruption(
         "INT",
-        "an answer nobody asked for",
-        "attempt 1 of iteration 1 was not asked",
-        |world| {
-            remove(world, "model_asked", 1);
+        "a reply without a call",
+        "attempt 1 of iteration 1 has an outcome but no call",
+        |fixture| {
+            remove(fixture, "model_asked", 1);
         },
     ),
 ];

@@ -24,13 +24,13 @@ const DAMAGED_OBJECTS: &[CorruptionCase] = &[
         "DEL",
         "an empty commit in the user's repository",
         "origin.git`: error:",
-        |world| empty(&object(&world.origin(), &world.commits[1])),
+        |fixture| empty(&object(&fixture.origin(), &fixture.commits[1])),
     ),
     corruption(
         "DEL",
         "a missing commit in the user's repository",
         "is not complete in `",
-        |world| fs::remove_file(object(&world.origin(), &world.commits[0])).unwrap(),
+        |fixture| fs::remove_file(object(&fixture.origin(), &fixture.commits[0])).unwrap(),
     ),
 ];
 
@@ -42,9 +42,9 @@ fn damaged_objects() {
 /// Other checks also read the commits themselves.
 #[test]
 fn damaged_objects_of_the_run() {
-    let world = AuditFixture::succeeded();
-    empty(&object(&world.repo(), &world.commits[0]));
-    let audit = world.audit();
+    let fixture = AuditFixture::succeeded();
+    empty(&object(&fixture.repo(), &fixture.commits[0]));
+    let audit = fixture.audit();
     let found = audit.checks.iter().find(|check| check.id == "DEL").unwrap();
     let expected = "is not complete in repo.git: error:";
     assert!(found.findings[0].contains(expected), "{}", audit.render());
@@ -53,9 +53,9 @@ fn damaged_objects_of_the_run() {
 /// Later changes of the branch by the user are not damage.
 #[test]
 fn a_branch_that_was_deleted_is_not_damaged() {
-    let world = AuditFixture::succeeded();
+    let fixture = AuditFixture::succeeded();
     let branch = format!("refs/heads/{BRANCH}");
-    git(&world.origin(), &["update-ref", "-d", &branch]);
-    let audit = world.audit();
+    git(&fixture.origin(), &["update-ref", "-d", &branch]);
+    let audit = fixture.audit();
     assert!(audit.is_green(), "{}", audit.render());
 }

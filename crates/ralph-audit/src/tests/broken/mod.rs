@@ -1,5 +1,4 @@
-//! One planted corruption per line: the broken part, the change, the check that must fail, and its
-//! finding.
+//! Tables of corruptions; each must fail exactly one check with the expected finding.
 
 mod case;
 mod circling;

@@ -226,7 +226,7 @@ const WRONG_ACTIONS: &[(&str, &str)] = &[
     ),
     (
         r#"{"type":"run","command":"a","cwd":"../.."}"#,
-        "cwd: path `../..` leads outside the repository",
+        "cwd: path `../..` contains `..`; paths must stay inside the repository",
     ),
     (
         r#"{"type":"patch","path":"a","content":"b","patch":"c"}"#,
@@ -249,7 +249,7 @@ const WRONG_ACTIONS: &[(&str, &str)] = &[
     ),
     (
         r#"{"type":"commit","message":"m","paths":["a","../x"]}"#,
-        "paths[1]: path `../x` leads outside the repository",
+        "paths[1]: path `../x` contains `..`; paths must stay inside the repository",
     ),
     (r#"{"type":"rotate"}"#, "reason: is missing"),
     (

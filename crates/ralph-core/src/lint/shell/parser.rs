@@ -15,7 +15,7 @@ pub(super) struct ShellOptions {
     errexit: bool,
     pipefail: bool,
     /// Whether a trap on `EXIT` ends the shell with 0.
-    forgives: bool,
+    trap_exits_zero: bool,
 }
 
 impl ShellOptions {
@@ -57,7 +57,7 @@ impl ShellOptions {
             .any(|word| word.text == "EXIT" || word.text == "0")
         {
             let paths = evaluate(&script.text, Self::default(), depth);
-            self.forgives = paths.is_some_and(|paths| {
+            self.trap_exits_zero = paths.is_some_and(|paths| {
                 paths.exits_with_success && !paths.exits_with_failure && !paths.returns()
             });
         }
@@ -81,7 +81,7 @@ pub(super) fn evaluate(source: &str, options: ShellOptions, depth: usize) -> Opt
     if parser.position < parser.tokens.len() {
         return None;
     }
-    if parser.options.forgives {
+    if parser.options.trap_exits_zero {
         return Some(ExitPaths::success(
             "its trap on EXIT replaces the exit code with 0",
         ));
@@ -229,8 +229,8 @@ impl ShellParser<'_> {
                 ..paths
             });
         }
-        let decides = self.tokens.get(last).map(|spanned| &spanned.token);
-        if let Some(ShellToken::Word(word)) = decides
+        let last_token = self.tokens.get(last).map(|spanned| &spanned.token);
+        if let Some(ShellToken::Word(word)) = last_token
             && FILTERS.contains(&word.text.as_str())
             && before.can_fail()
         {
@@ -275,7 +275,7 @@ impl ShellParser<'_> {
                 self.redirections().then_some(paths)
             }
             Some("for") => self.for_loop(),
-            // A loop that waits for a condition can run into the timeout, so it can fail.
+            // Not analysed and thus accepted. A loop that waits for a condition can fail by timeout.
             Some("while" | "until" | "case" | "function" | "select" | "coproc" | "((") => None,
             Some(_) | None => self.simple(),
         }
@@ -358,7 +358,7 @@ impl ShellParser<'_> {
 
     fn simple(&mut self) -> Option<ExitPaths> {
         let mut words = Vec::new();
-        let mut writes = false;
+        let mut may_fail = false;
         let is_expression = self.keyword() == Some("[[");
         while let Some(spanned) = self.tokens.get(self.position) {
             match &spanned.token {
@@ -371,12 +371,12 @@ impl ShellParser<'_> {
                     }
                 }
                 ShellToken::Redirection { can_fail } => {
-                    writes |= can_fail;
+                    may_fail |= can_fail;
                     self.position += 1;
                 }
                 // Operators of an expression; its value is not computed.
                 ShellToken::Operator(_) if is_expression => {
-                    writes = true;
+                    may_fail = true;
                     self.position += 1;
                 }
                 // A function definition.
@@ -385,11 +385,11 @@ impl ShellParser<'_> {
             }
         }
         if words.is_empty() {
-            return writes.then(ExitPaths::unknown);
+            return may_fail.then(ExitPaths::unknown);
         }
         let mut paths = known_commands::simple_command_paths(&words, &mut self.options, self.depth);
         // The command fails if the file cannot be opened.
-        if writes && !paths.can_fail() {
+        if may_fail && !paths.can_fail() {
             paths = ExitPaths::unknown();
         }
         Some(paths)

@@ -99,11 +99,8 @@ const HOST_FILES: [(&str, HostFileFormat, &str); 26] = [
 pub(super) fn host_file(path: &str) -> Option<HostFile> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let known = HOST_FILES.iter().find(|(known, _, _)| *known == name);
-    if let Some(&(_, form, reason)) = known {
-        return Some(HostFile {
-            format: form,
-            reason,
-        });
+    if let Some(&(_, format, reason)) = known {
+        return Some(HostFile { format, reason });
     }
     let is_in = |folder: &str| {
         let parent = path.strip_suffix(name)?.strip_suffix('/')?;

@@ -17,7 +17,7 @@ use super::Host;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct HostSuggestion {
     pub host: Host,
-    /// `None` if the file does not name a port.
+    /// `None` if the file names no port or the default one of the scheme.
     pub port: Option<u16>,
     pub path: String,
     /// The kind of file.

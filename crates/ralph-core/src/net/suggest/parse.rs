@@ -9,14 +9,17 @@ use super::file::HostFileFormat;
 const SCHEMES: [(&str, u16); 2] = [("https", 443), ("http", 80)];
 
 /// Returns the hosts in a text without duplicates, in order of appearance.
-pub(super) fn hosts(form: HostFileFormat, text: &str) -> impl Iterator<Item = (Host, Option<u16>)> {
+pub(super) fn hosts(
+    format: HostFileFormat,
+    text: &str,
+) -> impl Iterator<Item = (Host, Option<u16>)> {
     let mut seen = HashSet::new();
     text.lines()
-        .map(move |line| match form {
+        .map(move |line| match format {
             HostFileFormat::Urls | HostFileFormat::Modules => line,
             HostFileFormat::Settings => without_comment(line),
         })
-        .flat_map(move |line| match form {
+        .flat_map(move |line| match format {
             HostFileFormat::Urls | HostFileFormat::Settings => url_hosts(line),
             HostFileFormat::Modules => go_module_host(line).into_iter().collect(),
         })
@@ -70,7 +73,8 @@ fn authority_host(text: &str, default_port: u16) -> Option<(Host, Option<u16>)> 
     public_host(endpoint, default_port)
 }
 
-/// Drops addresses and single-label names, which cannot or need not be allowed.
+/// Returns the host and a port other than the default; `None` for addresses and single-label names,
+/// which are not public registries.
 fn public_host(endpoint: Endpoint, default_port: u16) -> Option<(Host, Option<u16>)> {
     let is_name = endpoint.host.name().is_some_and(|name| name.contains('.'));
     let port = (endpoint.port != default_port).then_some(endpoint.port);

@@ -336,7 +336,7 @@ const CONTEXT_THAT_IS_NOT_QUOTED_WELL: &[AppliedPatchCase] = &[
 ];
 
 #[test]
-fn context_that_is_not_quoted_well() {
+fn misquoted_context_lines() {
     check(CONTEXT_THAT_IS_NOT_QUOTED_WELL);
 }
 

@@ -107,7 +107,7 @@ fn the_section_selects_among_equal_positions() {
 
 #[test]
 fn a_section_that_selects_no_position_is_named() {
-    for (name, original, header, body, places, section) in [
+    for (name, original, header, body, line_numbers, section) in [
         (
             "none of that name",
             RUST,
@@ -125,7 +125,7 @@ fn a_section_that_selects_no_position_is_named() {
             "fn two",
         ),
         (
-            "the number of another place",
+            "the number of another position",
             RUST,
             "@@ -3,2 +3,2 @@ fn two() {",
             BODY,
@@ -133,7 +133,7 @@ fn a_section_that_selects_no_position_is_named() {
             "fn two() {",
         ),
         (
-            "two places in it",
+            "two positions in it",
             MARKDOWN,
             "@@ @@ ## Use",
             " \n-Run it.\n+Start it.\n",
@@ -151,7 +151,7 @@ fn a_section_that_selects_no_position_is_named() {
     ] {
         let patch = format!("{header}\n{body}");
         let message = format!(
-            "hunk 1: its old lines match at lines {places}, and neither its line number nor its section `{section}` selects one of them; \
+            "hunk 1: its old lines match at lines {line_numbers}, and neither its line number nor its section `{section}` selects one of them; \
              quote more lines around the change"
         );
         assert_eq!(changed_line(original, &patch), Err(message), "{name}");

@@ -28,7 +28,7 @@ fn guided() -> RunState {
 }
 
 #[test]
-fn an_allowed_host_is_not_blocked_any_more() {
+fn an_allowed_host_is_no_longer_blocked() {
     let seen = [
         blocked("a.example", 443),
         blocked("a.example", 80),
@@ -73,12 +73,12 @@ fn an_allowed_host_is_not_blocked_any_more() {
 }
 
 #[test]
-fn hosts_are_refused_where_they_make_no_sense() {
+fn hosts_are_rejected_without_a_gate_and_beyond_the_limit() {
     let allow = |host: &str| Command::AllowHost { host: host.into() };
     assert_eq!(guided().rejection_reason(&allow("a.example:8443")), None);
     assert_eq!(
         after([]).rejection_reason(&allow("a.example")).as_deref(),
-        Some("its sandbox `local` keeps its commands from no host")
+        Some("its sandbox `local` does not restrict network access")
     );
     assert_eq!(
         guided().rejection_reason(&allow("*.com")).as_deref(),
@@ -95,7 +95,7 @@ fn hosts_are_refused_where_they_make_no_sense() {
     state.plan = guided().plan;
     assert_eq!(
         state.rejection_reason(&allow("a.example")).as_deref(),
-        Some("1000 hosts are allowed already")
+        Some("1000 hosts are already allowed")
     );
     let many = (0..2_000).map(|number| blocked(&format!("h{number}.example"), 443));
     let state = after(many);
@@ -109,33 +109,33 @@ fn hosts_are_refused_where_they_make_no_sense() {
 }
 
 #[test]
-fn messages_are_refused_beyond_their_bounds() {
-    let say = |text: &str| Command::Message { text: text.into() };
-    assert_eq!(guided().rejection_reason(&say(&"x".repeat(8192))), None);
+fn messages_are_rejected_beyond_their_limits() {
+    let message = |text: &str| Command::Message { text: text.into() };
+    assert_eq!(guided().rejection_reason(&message(&"x".repeat(8192))), None);
     assert_eq!(
         guided()
-            .rejection_reason(&say(&"x".repeat(8193)))
+            .rejection_reason(&message(&"x".repeat(8193)))
             .as_deref(),
-        Some("a message has at most 8192 bytes, this one has 8193")
+        Some("the message has 8193 bytes, at most 8192 are allowed")
     );
     assert_eq!(
-        guided().rejection_reason(&say(" \n")).as_deref(),
-        Some("a message needs words")
+        guided().rejection_reason(&message(" \n")).as_deref(),
+        Some("the message is empty")
     );
     assert_eq!(
-        after([]).rejection_reason(&say("x")).as_deref(),
+        after([]).rejection_reason(&message("x")).as_deref(),
         Some("its mode is `autonomous`; messages need `mode: guided` in the task file")
     );
     let many = (0..100).map(|number| moved(&format!("{number:03}"), "x", MessageState::Queued));
     let mut state = after(many.clone());
     state.mode = RunMode::Guided;
     assert_eq!(
-        state.rejection_reason(&say("x")).as_deref(),
-        Some("100 messages wait already")
+        state.rejection_reason(&message("x")).as_deref(),
+        Some("100 messages are already waiting")
     );
-    let taken =
+    let acknowledged =
         (0..100).map(|number| moved(&format!("{number:03}"), "x", MessageState::Acknowledged));
-    let state = after(many.chain(taken));
+    let state = after(many.chain(acknowledged));
     let left: Vec<&str> = state
         .messages
         .iter()
@@ -146,7 +146,7 @@ fn messages_are_refused_beyond_their_bounds() {
 }
 
 #[test]
-fn a_prompt_has_the_oldest_messages_as_far_as_there_is_room() {
+fn a_prompt_has_the_oldest_messages_that_fit() {
     let long = "x".repeat(5_000);
     let mut events = vec![
         moved("1", "short", MessageState::Queued),

@@ -242,7 +242,7 @@ fn rejected_values_are_reported_with_their_location() {
 }
 
 #[test]
-fn task_ids_that_are_refused() {
+fn invalid_task_ids_are_rejected() {
     let long = "x".repeat(200);
     let mut table = String::new();
     for id in [

@@ -34,7 +34,7 @@ pub(in crate::task) struct YamlTree {
     /// `None` if the front matter is empty.
     pub(in crate::task) root: Option<YamlNode>,
     pub(in crate::task) completeness: Completeness,
-    /// The first error of each kind.
+    /// The first error of each kind, and all duplicate keys.
     pub(in crate::task) findings: Vec<LintFinding>,
 }
 

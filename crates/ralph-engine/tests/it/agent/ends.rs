@@ -98,7 +98,7 @@ async fn the_wait_for_a_usage_limit_has_a_countdown_and_can_be_ended() {
         assert!(status.reason().unwrap().starts_with("as the script says; "));
         assert_eq!(
             world.send_command(Command::Rotate).await.as_deref(),
-            Some("it waits for the end of a usage limit")
+            Some("it is waiting for a usage limit to reset")
         );
         assert_eq!(world.send_command(wish.clone()).await, None);
         if wish == Command::Pause {

@@ -155,7 +155,7 @@ async fn a_wait_for_a_provider_can_be_cut_short() {
         assert!(reason.starts_with(expected), "{reason}");
         assert_eq!(
             world.send_command(Command::Rotate).await.as_deref(),
-            Some("it waits for the model's provider")
+            Some("it is waiting for the model's provider")
         );
         assert_eq!(world.send_command(wish.clone()).await, None);
         if wish == Command::Pause {

@@ -185,7 +185,7 @@ fn the_last_block_shows_the_outcome_and_the_next_step() {
 <33>┃ </>  0 of 2 boxes checked off
 <33>┃ </>  <2>0 iterations · 2.0s · 0 tokens · $0.00</>
 
-<33>┃ </><33>■ sandbox lost</> — the sandbox is gone; what was committed is kept
+<33>┃ </><33>■ sandbox lost</> — the sandbox is gone; committed work is kept
 <33>┃ </>  0 of 2 boxes checked off
 <33>┃ </>  <2>0 iterations · 2.0s · 0 tokens · $0.00</>
 <33>┃ </>  <36>`ralph resume 260301-100000-0001` continues it</>
