@@ -5,6 +5,7 @@ use std::path::Path;
 use ralph_core::id::CommitId;
 use ralph_core::net::suggest::{self, HostSuggestion};
 use ralph_core::net::{Allowlist, AllowlistEntryError, EgressPolicy, EgressRules, Endpoint};
+use ralph_core::parse_value;
 use ralph_core::plan::{AgentPlan, NetworkPlan, SuggestedHost};
 use ralph_engine::git::HostGit;
 
@@ -110,8 +111,8 @@ pub(crate) async fn plan_for_run(
     Ok(Some((plan, unused_list_notice(&settings))))
 }
 
-/// Returns the unreachable hosts that files of the project name at a commit. Returns none for a
-/// project that cannot be read.
+/// Returns the unreachable hosts that files of the project name at a commit. They are only
+/// suggestions, so a file that cannot be read is logged and left out.
 async fn suggest_hosts(
     policy: &EgressPolicy,
     repository: &Path,
@@ -123,8 +124,13 @@ async fn suggest_hosts(
     for path in files_with_hosts(repository, commit, git).await {
         let object = format!("{commit}:{path}");
         let arguments = ["cat-file", "blob", object.as_str()];
-        let text = git.run_as_user(repository, &arguments).await;
-        let text = text.unwrap_or_default();
+        let text = match git.run_as_user(repository, &arguments).await {
+            Ok(text) => text,
+            Err(error) => {
+                tracing::warn!(%error, "cannot search `{path}` for hosts");
+                continue;
+            }
+        };
         for suggestion in suggest::suggest(&path, text.as_bytes()) {
             let HostSuggestion {
                 host, port, path, ..
@@ -150,11 +156,17 @@ async fn suggest_hosts(
 async fn files_with_hosts(repository: &Path, commit: &CommitId, git: &HostGit) -> Vec<String> {
     let tree = commit.to_string();
     let arguments = ["ls-tree", "-r", "-l", "-z", "--full-tree", tree.as_str()];
-    let listed = git.run_as_user(repository, &arguments).await;
-    let listed = listed.unwrap_or_default();
+    let listed = match git.run_as_user(repository, &arguments).await {
+        Ok(listed) => listed,
+        Err(error) => {
+            tracing::warn!(%error, "cannot list the files of `{}`", repository.display());
+            return Vec::new();
+        }
+    };
     let read = |entry: &str| {
         let (meta, path) = entry.split_once('\t')?;
-        let size: usize = meta.split_whitespace().last()?.parse().ok()?;
+        // A submodule has `-` instead of a size.
+        let size: usize = parse_value(meta.split_whitespace().last()?)?;
         (suggest::is_host_file(path) && size <= suggest::MAX_BYTES).then(|| path.to_owned())
     };
     listed

@@ -2,8 +2,8 @@
 //! tree and a sandbox.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use ralph_core::id::CommitId;
 use ralph_engine::git::{GitError, HostGit};
@@ -91,7 +91,7 @@ async fn refuse_shallow(path: &Path, git: &HostGit) -> Result<(), AppError> {
     let shallow = git
         .run_as_user(path, &["rev-parse", "--is-shallow-repository"])
         .await
-        .unwrap_or_default();
+        .map_err(|error| unreadable(path, &error))?;
     if shallow.trim() != "true" {
         return Ok(());
     }
@@ -108,8 +108,18 @@ async fn refuse_grafts(path: &Path, git: &HostGit) -> Result<(), AppError> {
     let file = git
         .run_as_user(path, &["rev-parse", "--git-path", "info/grafts"])
         .await
-        .unwrap_or_default();
-    let text = fs::read_to_string(path.join(file.trim_end_matches('\n'))).unwrap_or_default();
+        .map_err(|error| unreadable(path, &error))?;
+    let text = match fs::read(path.join(file.trim_end_matches('\n'))) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            return Err(unusable(
+                path,
+                &format!("`info/grafts` cannot be read: {error}"),
+                "make the file readable, or remove it",
+            ));
+        }
+    };
     let is_graft = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
     if !text.lines().any(is_graft) {
         return Ok(());
@@ -191,7 +201,13 @@ fn join_names(names: &[String]) -> String {
 
 async fn submodules(path: &Path, base: &CommitId, git: &HostGit) -> Vec<String> {
     let args = ["ls-tree", "-r", "-z", "--full-tree", base.as_str()];
-    let listed = git.run_as_user(path, &args).await.unwrap_or_default();
+    let listed = match git.run_as_user(path, &args).await {
+        Ok(listed) => listed,
+        Err(error) => {
+            tracing::warn!(%error, "cannot list the submodules of `{}`", path.display());
+            return Vec::new();
+        }
+    };
     let entries = listed.split('\0').filter_map(|line| line.split_once('\t'));
     entries
         .filter(|(facts, _)| facts.starts_with("160000 "))
@@ -212,9 +228,14 @@ async fn filters(path: &Path, base: &CommitId, git: &HostGit) -> BTreeSet<String
         "--",
         ":(top,glob)**/.gitattributes",
     ];
-    // The command fails if it finds nothing.
-    let lines = git.run_as_user(path, &args).await.unwrap_or_default();
-    filters_in(&lines)
+    match git.run_as_user(path, &args).await {
+        Ok(lines) => filters_in(&lines),
+        Err(error) => {
+            // The command also fails if it finds nothing.
+            tracing::debug!(%error, "no filters are known for `{}`", path.display());
+            BTreeSet::new()
+        }
+    }
 }
 
 fn filters_in(attributes: &str) -> BTreeSet<String> {

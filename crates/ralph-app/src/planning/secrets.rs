@@ -55,8 +55,7 @@ pub(crate) fn refuse_redacted_plan(plan: &RunPlan) -> Result<(), AppError> {
 /// Returns the first field of a plan that affects the run and whose text meets a condition, with
 /// the text.
 fn find_field(plan: &RunPlan, is_wrong: &dyn Fn(&str) -> bool) -> Option<(String, String)> {
-    // A plan consists of plain data, so it always has a JSON form.
-    let value = serde_json::to_value(plan).unwrap_or_default();
+    let value = serde_json::to_value(plan).expect("a plan is valid JSON");
     find_in_value("plan", &value, is_wrong)
 }
 

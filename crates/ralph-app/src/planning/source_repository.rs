@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::id::CommitId;
 use ralph_core::task::TaskFile;
-use ralph_engine::git::HostGit;
+use ralph_engine::git::{GitError, HostGit};
 use ralph_engine::journal::RunOutline;
 
 use super::repository;
@@ -66,17 +66,17 @@ impl SourceRepository {
 
     /// Reports the parts of the user's working directory that are not copied.
     async fn uncommitted(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
-        let status = git
-            .run_as_user(
-                &self.path,
-                &["status", "--porcelain", "--untracked-files=no"],
-            )
-            .await
-            .unwrap_or_default();
-        let own = task_file
-            .strip_prefix(&self.path)
-            .map(|path| path.display().to_string())
-            .unwrap_or_default();
+        let arguments = ["status", "--porcelain", "--untracked-files=no"];
+        let status = match git.run_as_user(&self.path, &arguments).await {
+            Ok(status) => status,
+            Err(error) => {
+                // A bare repository has no work tree.
+                tracing::debug!(%error, "no uncommitted changes are known");
+                return Vec::new();
+            }
+        };
+        let own = task_file.strip_prefix(&self.path);
+        let own = own.map_or_else(|_| String::new(), |path| path.display().to_string());
         let dirty = status
             .lines()
             .filter(|line| line.get(3..) != Some(own.as_str()))
@@ -151,17 +151,26 @@ async fn current_branch(path: &Path, git: &HostGit) -> Result<String, AppError> 
 }
 
 /// Returns the commit of a revision, if it exists.
-pub async fn commit_at(path: &Path, revision: &str, git: &HostGit) -> Option<CommitId> {
+pub async fn commit_at(
+    path: &Path,
+    revision: &str,
+    git: &HostGit,
+) -> Result<Option<CommitId>, AppError> {
     let revision = format!("{revision}^{{commit}}");
     let found = git
         .run_as_user(path, &["rev-parse", "--verify", "--quiet", &revision])
         .await;
-    CommitId::parse(found.ok()?.trim())
+    match found {
+        Ok(id) => Ok(CommitId::parse(id.trim())),
+        // Git fails without a message if there is no such revision.
+        Err(GitError::Failed { .. }) => Ok(None),
+        Err(error) => Err(repository::unreadable(path, &error)),
+    }
 }
 
 async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitId, AppError> {
     let reference = format!("refs/heads/{branch}");
-    if let Some(commit) = commit_at(path, &reference, git).await {
+    if let Some(commit) = commit_at(path, &reference, git).await? {
         return Ok(commit);
     }
     let empty = git
@@ -200,8 +209,10 @@ pub(crate) async fn free_branch(
             ],
         )
         .await
-        .map(|text| text.lines().map(str::to_owned).collect())
-        .unwrap_or_default();
+        .map_err(|error| repository::unreadable(repo, &error))?
+        .lines()
+        .map(str::to_owned)
+        .collect();
     for id in wiring.state.runs()? {
         let outline = RunOutline::read(&wiring.state.run(&id).journal());
         if outline.repo.as_ref().map(Path::new) == Some(repo) {

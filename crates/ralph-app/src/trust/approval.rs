@@ -41,10 +41,14 @@ pub async fn review_run(
     let Some((file, task)) = task else {
         return Ok(review);
     };
-    // A repository that cannot be used is reported by the plan.
-    let source = SourceRepository::find(request, task, file, git, app)
-        .await
-        .ok();
+    let source = match SourceRepository::find(request, task, file, git, app).await {
+        Ok(source) => Some(source),
+        Err(error) => {
+            // Planning reports a repository that cannot be used.
+            tracing::debug!(%error, "the review leaves out the repository");
+            None
+        }
+    };
     let repository = source.as_ref().filter(|_| request.repo.is_none());
     let repository = repository.map(|source| source.path.as_path());
     review.add_task(file, &task.contract, repository, (&layers, effect))?;
