@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use ralph_core::parse_value;
 use ralph_core::path::absolute_search_path;
 use ralph_core::secret::Secret;
 
@@ -195,7 +196,7 @@ impl Environment {
 
     /// Returns the width of the terminal according to the shell.
     pub fn columns(&self) -> Option<usize> {
-        let columns = self.get("COLUMNS")?.parse().ok()?;
+        let columns: usize = parse_value(self.get("COLUMNS")?)?;
         (columns > 0).then_some(columns)
     }
 
@@ -241,7 +242,13 @@ impl Environment {
 
     /// Returns the address of the gateway that accepts `ANTHROPIC_AUTH_TOKEN`.
     pub fn gateway(&self) -> Option<BaseUrl> {
-        BaseUrl::parse(self.get("ANTHROPIC_BASE_URL")?).ok()
+        match BaseUrl::parse(self.get("ANTHROPIC_BASE_URL")?) {
+            Ok(address) => Some(address),
+            Err(error) => {
+                tracing::warn!(%error, "`ANTHROPIC_BASE_URL` is not used");
+                None
+            }
+        }
     }
 
     /// Returns whether the name of a variable marks its value as a credential.

@@ -6,6 +6,7 @@ use ralph_core::profile::ModelChoice;
 use ralph_core::trust::{
     TrustAuthority, TrustFile, TrustProposal, TrustRule, UserOnlyValue, judge, rule,
 };
+use ralph_guest::available;
 use ralph_providers::model::http::ModelEndpoint;
 use serde_json::Value;
 
@@ -142,9 +143,8 @@ impl ProfileMerge<'_> {
             let address = |profile: &ModelProfile| profile.api_base.as_deref().map(origin);
             known.litellm_model == profile.litellm_model && address(known) == address(profile)
         });
-        let known = known.and_then(|known| serde_json::to_value(known).ok());
-        // Our own types always serialize.
-        let fields = serde_json::to_value(profile).unwrap_or_default();
+        let known = known.map(profile_fields);
+        let fields = profile_fields(profile);
         let file = self.file.display_name();
         let mut refusal = None;
         for (field, value) in fields.as_object().into_iter().flatten() {
@@ -177,7 +177,8 @@ impl ProfileMerge<'_> {
             api_key_env: None,
             ..profile.to_model_choice(name)
         };
-        let usual = ModelEndpoint::for_choice(&usual).ok();
+        // An unknown provider has no defaults.
+        let usual = available(ModelEndpoint::for_choice(&usual));
         let usual_base = usual
             .as_ref()
             .and_then(|usual| usual.default_base.as_deref());
@@ -233,6 +234,10 @@ impl ProfileMerge<'_> {
             self.findings.overreach.push(told);
         }
     }
+}
+
+fn profile_fields(profile: &ModelProfile) -> Value {
+    serde_json::to_value(profile).expect("a profile is valid JSON")
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ pub(super) fn display_value(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns the keys that a text sets, in dotted form.
+/// Returns the keys that a text sets, in dotted form. [`Settings::parse`] must have accepted it.
 fn set_keys(text: &str) -> Vec<String> {
     fn collect(table: &toml::Table, prefix: &str, names: &mut Vec<String>) {
         for (key, value) in table {
@@ -198,8 +198,8 @@ fn set_keys(text: &str) -> Vec<String> {
         }
     }
     let mut names = Vec::new();
-    // A text that cannot be parsed was rejected before.
-    collect(&text.parse().unwrap_or_default(), "", &mut names);
+    let table: toml::Table = text.parse().expect("the text was parsed before");
+    collect(&table, "", &mut names);
     names
 }
 
@@ -220,8 +220,7 @@ fn flatten(settings: &Settings) -> BTreeMap<String, Value> {
         }
     }
     let mut all = BTreeMap::new();
-    // Our own types always serialize.
-    let value = serde_json::to_value(settings).unwrap_or_default();
+    let value = serde_json::to_value(settings).expect("settings are valid JSON");
     collect(value, "", &mut all);
     all
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use ralph_core::parse_value;
+use ralph_guest::available;
 use serde::de::{self, Deserializer};
+use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// An amount of memory, written as `8g`, `512m` or a number of bytes.
@@ -39,7 +42,7 @@ impl Memory {
             "t" | "ti" => 40,
             _ => return None,
         };
-        let bytes = digits.parse::<u64>().ok()?.checked_mul(1 << shift)?;
+        let bytes = parse_value::<u64>(digits)?.checked_mul(1 << shift)?;
         (bytes > 0).then_some(Self { bytes })
     }
 }
@@ -89,7 +92,7 @@ impl Cpus {
 impl<'de> Deserialize<'de> for Cpus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = deserialize_scalar(deserializer)?;
-        let number = text.trim().parse::<f64>().ok();
+        let number = parse_value::<f64>(text.trim());
         number
             .filter(|number| number.is_finite() && *number > 0.0)
             .map(|number| Self { number })
@@ -124,8 +127,8 @@ impl TimeSpan {
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let time = match text.parse::<f64>() {
-            Ok(seconds) => Duration::try_from_secs_f64(seconds).ok()?,
-            Err(_) => Duration::try_from(text.parse::<SignedDuration>().ok()?).ok()?,
+            Ok(seconds) => available(Duration::try_from_secs_f64(seconds))?,
+            Err(_) => available(Duration::try_from(parse_value::<SignedDuration>(text)?))?,
         };
         (time <= MAX_SPAN).then_some(Self { time })
     }
@@ -144,7 +147,7 @@ impl<'de> Deserialize<'de> for TimeSpan {
 
 impl Serialize for TimeSpan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let time = SignedDuration::try_from(self.time).unwrap_or_default();
+        let time = SignedDuration::try_from(self.time).map_err(S::Error::custom)?;
         serializer.collect_str(&format_args!("{time:#}"))
     }
 }
