@@ -118,6 +118,7 @@ mod tests {
     use ralph_core::net::{Allowlist, EgressPolicy};
     use ralph_core::secret::Secret;
     use ralph_gate::{Arrival, SandboxListener};
+    use ralph_guest::best_effort;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
@@ -135,9 +136,9 @@ mod tests {
         let arrival = Arrival::new(listener);
         let asking = async {
             // A closed gate does not read.
-            inside.write_all(request.as_bytes()).await.ok();
+            best_effort(inside.write_all(request.as_bytes()).await);
             let mut answer = Vec::new();
-            inside.read_to_end(&mut answer).await.ok();
+            best_effort(inside.read_to_end(&mut answer).await);
             String::from_utf8(answer).unwrap()
         };
         tokio::join!(gate.serve(arrival, stream), asking).1

@@ -77,12 +77,16 @@ impl RunGate {
 
     /// Sets the gate. It is set only once.
     pub fn set_gate(&self, gate: Gate) {
-        self.gate.set(gate).ok();
+        if self.gate.set(gate).is_err() {
+            tracing::warn!("the gate of a run was set twice");
+        }
     }
 
-    /// Holds a port open until the gate closes.
+    /// Sets the port, which stays open until this is dropped. It is set only once.
     pub fn set_port(&self, port: CredentialPort) {
-        self.port.set(port).ok();
+        if self.port.set(port).is_err() {
+            tracing::warn!("the credential port of a run was set twice");
+        }
     }
 }
 

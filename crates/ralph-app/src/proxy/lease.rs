@@ -105,16 +105,22 @@ impl Lease {
 
     /// Publishes the proxy for later processes.
     pub fn publish(&self, notice: &ProxyNotice) -> Result<(), StoreError> {
-        // Our own types always serialize.
-        let text = serde_json::to_string(notice).unwrap_or_default();
-        durable::write(&self.path, text.as_bytes())
+        let text = serde_json::to_vec(notice)
+            .map_err(io::Error::from)
+            .map_err(StoreError::when("write", &self.path))?;
+        durable::write(&self.path, &text)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         // The notice is outdated; readers ask the proxy anyway.
-        fs::remove_file(&self.path).ok();
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, "cannot remove `{}`", self.path.display());
+            }
+            Ok(()) | Err(_) => {}
+        }
     }
 }
 
@@ -166,8 +172,14 @@ pub async fn acquire_lease(
 fn send_signal(pid: i32, signal: Signal) {
     // No other number is a valid process id, regardless of the file.
     if let Some(pid) = (pid > 1).then(|| Pid::from_raw(pid)).flatten() {
-        // If the process is gone, so is its lock.
-        kill_process(pid, signal).ok();
+        match kill_process(pid, signal) {
+            // If the process is gone, so is its lock.
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => {
+                let pid = pid.as_raw_nonzero();
+                tracing::warn!(%error, "cannot send a signal to the proxy with pid {pid}");
+            }
+        }
     }
 }
 
@@ -187,14 +199,21 @@ fn try_lock(path: &Path) -> Result<Option<File>, StoreError> {
 }
 
 fn read_notice(path: &Path) -> Option<ProxyNotice> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    match fs::read(path).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?)) {
+        Ok(notice) => Some(notice),
+        // The proxy has not published its notice yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            tracing::debug!(%error, "cannot use `{}`", path.display());
+            None
+        }
+    }
 }
 
 /// Returns bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        write!(text, "{byte:02x}").ok();
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
         text
     })
 }

@@ -70,11 +70,13 @@ impl LogQueue {
             let left_out = std::mem::take(&mut waiting.dropped);
             let is_last = waiting.is_closing;
             drop(waiting);
-            // A failure here can no longer be reported.
-            output.write_all(text.as_bytes()).ok();
+            let mut written = output.write_all(text.as_bytes());
             if left_out > 0 {
                 let words = format!("ralph: {left_out} requests are not in this log\n");
-                output.write_all(words.as_bytes()).ok();
+                written = written.and_then(|()| output.write_all(words.as_bytes()));
+            }
+            if let Err(error) = written {
+                tracing::debug!(%error, "cannot write the log of requests");
             }
             if is_last {
                 self.buffer().is_flushed = true;
@@ -102,8 +104,7 @@ impl GateSink for RequestLog {
             return;
         }
         let is_first = waiting.text.is_empty();
-        // Writing to a String cannot fail.
-        write_line(&mut waiting.text, &record).ok();
+        write_line(&mut waiting.text, &record).expect("writing to a string cannot fail");
         drop(waiting);
         if is_first {
             self.queue.changed.notify_all();
@@ -129,7 +130,9 @@ mod tests {
 
     use ralph_core::id::RunId;
     use ralph_core::net::{EgressDecider, EgressDecision, EgressReason};
+    use ralph_core::parse_value;
     use ralph_gate::{SandboxIdentity, SandboxListener};
+    use ralph_guest::best_effort;
 
     use super::*;
 
@@ -164,7 +167,7 @@ mod tests {
 
     impl Write for StuckWriter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.go_on.recv().ok();
+            best_effort(self.go_on.recv());
             self.taken.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
         }
@@ -201,7 +204,7 @@ mod tests {
             written = complete.lines().filter(|text| *text == line).count();
             let counts = complete.lines().filter_map(|text| {
                 let count = text.strip_prefix("ralph: ")?.strip_suffix(last)?;
-                count.parse::<usize>().ok()
+                parse_value::<usize>(count)
             });
             left_out = counts.sum();
         }
