@@ -3,6 +3,7 @@
 use ralph_core::net::{Endpoint, ProviderTool};
 use ralph_core::plan::AgentPlan;
 use ralph_gate::{Route, RouteError};
+use ralph_guest::available;
 use ralph_providers::agent::{AgentCredential, CredentialKind, Preset};
 
 use crate::error::AppError;
@@ -131,7 +132,7 @@ fn credential_owners(name: &str, kind: CredentialKind, mode: AuthMode) -> Vec<Ag
     };
     let mut names: Vec<AgentName> = [name, usual]
         .into_iter()
-        .filter_map(|name| AgentName::parse(name).ok())
+        .filter_map(|name| available(AgentName::parse(name)))
         .filter(|name| AgentAuth::for_agent(name).modes.contains(&mode))
         .collect();
     names.dedup();

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ralph_core::ports::ProviderProblem;
+use ralph_guest::available;
 use ralph_providers::docker::{DockerEngine, DockerError, DockerInfo, go_architecture};
 
 /// An image that sandboxes can start from.
@@ -49,7 +50,7 @@ pub(crate) async fn find_image(
         id: image.id.unwrap_or_default(),
         size: image
             .size
-            .and_then(|size| size.try_into().ok())
+            .and_then(|size| available(u64::try_from(size)))
             .unwrap_or(0),
     })
 }

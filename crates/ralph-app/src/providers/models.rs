@@ -102,15 +102,24 @@ impl ModelFactory {
     /// Returns the doctor's profile. Returns `None` if the file cannot be read, which is reported
     /// when one of its profiles is chosen.
     pub fn doctor_profile(&self) -> Option<String> {
-        let profiles = self.profiles().ok()?;
-        profiles.doctor_name().map(str::to_owned)
+        match self.profiles() {
+            Ok(profiles) => profiles.doctor_name().map(str::to_owned),
+            Err(error) => {
+                tracing::warn!(%error, "the doctor has no profile");
+                None
+            }
+        }
     }
 
     /// Returns the status of a model's key, or `None` for a model without network access.
     pub fn key_status(&self, choice: &ModelChoice) -> Option<KeyStatus> {
-        let endpoint = ModelEndpoint::for_choice(choice)
-            .ok()
-            .filter(|_| !choice.is_local())?;
+        // Creating the model reports a name without an endpoint.
+        let Ok(endpoint) = ModelEndpoint::for_choice(choice) else {
+            return None;
+        };
+        if choice.is_local() {
+            return None;
+        }
         let key = self
             .base_url(&endpoint)
             .map(|base| self.key(choice, &endpoint, &base));
@@ -335,10 +344,9 @@ pub fn sourced_price(
 fn is_served_locally(choice: &ModelChoice, environment: &Environment) -> bool {
     price::is_free_on_loopback(&choice.model)
         && choice.api_key_env.is_none()
-        && ModelEndpoint::for_choice(choice)
-            .ok()
-            .and_then(|endpoint| base_url(&endpoint, environment))
-            .is_some_and(|base| is_loopback(&base))
+        && ModelEndpoint::for_choice(choice).is_ok_and(|endpoint| {
+            base_url(&endpoint, environment).is_some_and(|base| is_loopback(&base))
+        })
 }
 
 /// Returns whether an address is a loopback address.

@@ -1,5 +1,6 @@
 //! Lists and removes the sandboxes of one provider, including those of other processes.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -7,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use ralph_core::ports::{
     Labels, ProviderProblem, SandboxError, SandboxId, SandboxInfo, SandboxProvider,
 };
+use ralph_guest::available;
 use ralph_providers::sandbox::{DockerProvider, ExistingSandbox};
 
 use super::retention::{SandboxCreator, StateDirOwner};
@@ -139,8 +141,16 @@ fn state_dir_owner(state: &Path, ours: &Path) -> StateDirOwner {
 }
 
 fn file_age(file: &Path) -> Option<Duration> {
-    let written = std::fs::metadata(file).ok()?.modified().ok()?;
-    SystemTime::now().duration_since(written).ok()
+    let written = match std::fs::metadata(file).and_then(|metadata| metadata.modified()) {
+        Ok(written) => written,
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the age of `{}`", file.display());
+            return None;
+        }
+    };
+    // A time in the future says nothing about the age.
+    available(SystemTime::now().duration_since(written))
 }
 
 /// Converts a sandbox error to a problem with its fix.

@@ -53,7 +53,10 @@ pub(super) fn lock_and_inspect(
     match dir.lock() {
         Ok(Some(lock)) => (read_status(&dir, &seen.id, wiring.clock.now()), Some(lock)),
         Ok(None) => (SandboxRunStatus::Held, None),
-        Err(_) => (SandboxRunStatus::Unreadable, None),
+        Err(error) => {
+            tracing::warn!(%error, "cannot lock the run of sandbox `{}`", seen.id);
+            (SandboxRunStatus::Unreadable, None)
+        }
     }
 }
 
@@ -66,12 +69,16 @@ fn is_written_by_newer_version(dir: &RunDir) -> bool {
 fn read_status(dir: &RunDir, sandbox: &SandboxId, now: Timestamp) -> SandboxRunStatus {
     match dir.state() {
         Ok(state) => status_from_state(&state, sandbox, now),
-        Err(_) => SandboxRunStatus::Unreadable,
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the run of sandbox `{sandbox}`");
+            SandboxRunStatus::Unreadable
+        }
     }
 }
 
 fn status_from_state(state: &RunState, sandbox: &SandboxId, now: Timestamp) -> SandboxRunStatus {
-    let idle = Duration::try_from(now.duration_since(state.updated_at)).unwrap_or_default();
+    // A run whose last change lies in the future, after the clock was set back, counts as just changed.
+    let idle = Duration::try_from(now.duration_since(state.updated_at)).unwrap_or(Duration::ZERO);
     if state.status.is_final() {
         SandboxRunStatus::Ended(idle)
     } else if state.sandbox.as_ref() == Some(sandbox) {

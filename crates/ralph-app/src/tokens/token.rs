@@ -33,6 +33,12 @@ struct TokenJson<'a> {
     model_prefix: Option<&'a str>,
 }
 
+impl TokenJson<'_> {
+    fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a plain structure is valid JSON")
+    }
+}
+
 /// The reason why a text is not a valid credential. No variant contains the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenParseError {
@@ -111,8 +117,7 @@ impl AuthToken {
             base_url: self.base_url.as_ref().map(BaseUrl::as_str),
             model_prefix: self.model_prefix.as_deref(),
         };
-        // Our own types always serialize.
-        Secret::new(serde_json::to_string(&written).unwrap_or_default())
+        Secret::new(written.to_text())
     }
 
     /// Returns whether the credential has expired.

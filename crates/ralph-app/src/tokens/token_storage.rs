@@ -166,7 +166,14 @@ impl TokenStorage {
             .filter(|(mode, _)| modes.contains(mode));
         candidates.into_iter().find_map(|(mode, name)| {
             let (name, secret) = self.variables.iter().find(|(set, _)| set == name)?;
-            let mut token = AuthToken::from_secret(Secret::new(secret.expose().to_owned())).ok()?;
+            let secret = Secret::new(secret.expose().to_owned());
+            let mut token = match AuthToken::from_secret(secret) {
+                Ok(token) => token,
+                Err(error) => {
+                    tracing::warn!(%error, "the value of `{name}` is not used");
+                    return None;
+                }
+            };
             match mode {
                 // Without its address, a gateway's key would be sent to the provider.
                 AuthMode::Gateway => token.base_url = Some(self.gateway.clone()?),

@@ -99,15 +99,14 @@ impl TokenStore for Keychain {
 fn add_command(slot: &TokenSlot, value: &Secret) -> Secret {
     let service = slot.keyring_service();
     let mut command = String::with_capacity(MAX_COMMAND_BYTES + 2 * value.expose().len());
-    // Writing to a String cannot fail.
     write!(
         command,
         "add-generic-password -U -s {service} -a {} -X ",
         TokenSlot::KEYRING_ACCOUNT
     )
-    .ok();
+    .expect("writing to a string cannot fail");
     for byte in value.expose().bytes() {
-        write!(command, "{byte:02x}").ok();
+        write!(command, "{byte:02x}").expect("writing to a string cannot fail");
     }
     command.push('\n');
     Secret::new(command)

@@ -109,8 +109,10 @@ async fn exchange(
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
-            // A program that does not read its input reports the reason.
-            stdin.write_all(input.expose().as_bytes()).await.ok();
+            // A program that does not read its input reports the reason itself.
+            if let Err(error) = stdin.write_all(input.expose().as_bytes()).await {
+                tracing::debug!(%error, "cannot write to `{}`", program.display());
+            }
         }
     };
     let ((), output, complaint) = tokio::join!(write, read_bounded(stdout), read_bounded(stderr));
