@@ -70,7 +70,7 @@ fn replace_file(path: &Path, text: &str) -> Result<(), StoreError> {
     durable::write_shared(&path, text.as_bytes())?;
     if let Ok(rights) = rights {
         fs::set_permissions(&path, rights)
-            .map_err(StoreError::when("change the rights of", &path))?;
+            .map_err(StoreError::when("change the permissions of", &path))?;
     }
     Ok(())
 }
@@ -96,7 +96,7 @@ fn with_host(
         ConfigFileError::invalid_at(path, text, offset, error.message().replace('\n', ", "))
     })?;
     let table =
-        network_table(&mut document).ok_or_else(|| wrong("`sandbox.network` is no table"))?;
+        network_table(&mut document).ok_or_else(|| wrong("`sandbox.network` is not a table"))?;
     // A policy that denies everything would also deny this host. Changing it must not allow other
     // hosts that are listed.
     if network.policy == NetworkPolicySetting::Deny && network.allowed.is_empty() {
@@ -107,7 +107,7 @@ fn with_host(
         .or_insert_with(|| Item::Value(Value::Array(Array::new())));
     let list = list
         .as_array_mut()
-        .ok_or_else(|| wrong("`sandbox.network.allowed` is no list"))?;
+        .ok_or_else(|| wrong("`sandbox.network.allowed` is not a list"))?;
     push_host(list, &host.to_string());
     Ok(Some(document.to_string()))
 }

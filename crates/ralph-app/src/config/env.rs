@@ -67,7 +67,7 @@ pub struct Environment {
 
 /// The location of the state directory is unknown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no place for the state directory: neither RALPH_HOME nor HOME is set")]
+#[error("the location of the state directory is unknown: neither RALPH_HOME nor HOME is set")]
 pub struct NoStateDirError;
 
 impl Environment {
@@ -348,7 +348,7 @@ fn is_secret_name(name: &str) -> bool {
 impl From<NoStateDirError> for AppError {
     fn from(_: NoStateDirError) -> Self {
         Self::runtime(
-            "there is no place for the state directory",
+            "the location of the state directory is unknown",
             "neither RALPH_HOME nor HOME is set",
             "set RALPH_HOME to a directory of yours",
         )

@@ -157,7 +157,7 @@ fn load_price_file(file: &PriceFile) -> Result<PriceBook, ConfigFileError> {
         path: path.clone(),
         line: 1,
         column: 1,
-        why: format!("this price map cannot be used, {why}"),
+        why: format!("invalid price map: {why}"),
     };
     let file = read_regular(path, root, MAX_PRICE_BYTES);
     let file = file.map_err(|error| wrong(error.to_string()))?;

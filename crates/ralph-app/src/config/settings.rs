@@ -317,11 +317,11 @@ mod tests {
             ),
             (
                 "[sandbox.resources]\nmemory = \"lots\"\n",
-                "`ralph.toml` line 2, column 10: `lots` is no amount of memory; write one like `8g` or `512m`",
+                "`ralph.toml` line 2, column 10: `lots` is not an amount of memory; write it like `8g` or `512m`",
             ),
             (
                 "[model]\nmax_outage = \"a while\"\n",
-                "`ralph.toml` line 2, column 14: `a while` is not a time; write one like `12h`, `90s` or `500ms`",
+                "`ralph.toml` line 2, column 14: `a while` is not a duration; write it like `12h`, `90s` or `500ms`",
             ),
             (
                 "[model]\nretry_delay = 0\n",

@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for Memory {
         let text = deserialize_scalar(deserializer)?;
         Self::parse(&text).ok_or_else(|| {
             de::Error::custom(format!(
-                "`{text}` is no amount of memory; write one like `8g` or `512m`"
+                "`{text}` is not an amount of memory; write it like `8g` or `512m`"
             ))
         })
     }
@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for Cpus {
             .map(|number| Self { number })
             .ok_or_else(|| {
                 de::Error::custom(format!(
-                    "`{text}` is no number of processors; write one like `4` or `1.5`"
+                    "`{text}` is not a number of processors; write it like `4` or `1.5`"
                 ))
             })
     }
@@ -139,7 +139,7 @@ impl<'de> Deserialize<'de> for TimeSpan {
         let text = deserialize_scalar(deserializer)?;
         Self::parse(&text).ok_or_else(|| {
             de::Error::custom(format!(
-                "`{text}` is not a time; write one like `12h`, `90s` or `500ms`"
+                "`{text}` is not a duration; write it like `12h`, `90s` or `500ms`"
             ))
         })
     }
@@ -166,7 +166,7 @@ pub(super) fn deserialize_nonzero_span<'de, D: Deserializer<'de>>(
 /// Deserializes a string, or a number as a string.
 fn deserialize_scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a text or a number")]
+    #[serde(untagged, expecting = "expected a string or a number")]
     enum ConfigScalar {
         Text(String),
         Whole(u64),

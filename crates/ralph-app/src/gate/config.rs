@@ -25,7 +25,7 @@ use super::run_gate::RunGate;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenGateError {
     /// The host of a configured provider does not resolve.
-    #[error("the provider's host `{host}` has no address: {source}")]
+    #[error("cannot resolve the provider's host `{host}`: {source}")]
     ProviderLookup { host: Host, source: io::Error },
     /// The gate reported an error.
     #[error(transparent)]
@@ -194,7 +194,7 @@ mod tests {
         let mut opening = gate_config("https://gateway.invalid/v1");
         opening.private_providers = vec![Endpoint::parse("gateway.invalid", 443).unwrap()];
         let error = opening.open().await.err().unwrap().to_string();
-        let expected = "the provider's host `gateway.invalid` has no address: ";
+        let expected = "cannot resolve the provider's host `gateway.invalid`: ";
         assert!(error.starts_with(expected), "{error}");
     }
 

@@ -34,7 +34,7 @@ pub(crate) async fn build(
         AppError::runtime(
             "cannot build the image with nix",
             why,
-            "look at what nix says, or use `ralph image build --dockerfile`",
+            "check the output of nix, or use `ralph image build --dockerfile`",
         )
     };
     // The directory persists, and so do the versions that nix chose the first time.

@@ -32,7 +32,7 @@ pub(crate) async fn find_image(
     name: &str,
 ) -> Result<ReadyImage, ProviderProblem> {
     let looked = engine.api().inspect_image(name);
-    let image = match engine.call("look at an image", looked).await {
+    let image = match engine.call("inspect an image", looked).await {
         Ok(image) => image,
         Err(error) => return Err(with_requested_name(error, name).problem()),
     };

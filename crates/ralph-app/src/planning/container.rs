@@ -18,7 +18,7 @@ pub(crate) fn require_known(sandbox: &str) -> Result<(), AppError> {
     let fix = match nearest(sandbox, SANDBOX_PROVIDERS) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => {
-            "use `docker`, which keeps commands in containers, or `local`, which does not isolate them"
+            "use `docker`, which runs commands in containers, or `local`, which does not isolate them"
                 .to_owned()
         }
     };
@@ -141,7 +141,7 @@ pub async fn find_docker_engine(
     match last {
         None => Ok(None),
         Some(problem) => Err(AppError::runtime(
-            "no engine of `sandbox.docker.hosts` answers",
+            "no Docker Engine in `sandbox.docker.hosts` responds",
             problem.what,
             problem.fix,
         )),

@@ -28,7 +28,7 @@ pub(crate) fn network_plan(
     let list = |lines: &[String]| Allowlist::parse(lines.iter().map(String::as_str));
     let unusable = |key: &str, error: &AllowlistEntryError| {
         AppError::usage(
-            "the network of the sandbox cannot be set up",
+            "cannot configure the network of the sandbox",
             error.to_string(),
             format!("correct `{key}`"),
         )

@@ -55,7 +55,7 @@ pub(crate) fn no_repository(path: &Path, why: impl Into<String>) -> AppError {
     AppError::usage(
         format!("there is no git repository at `{}`", path.display()),
         why,
-        "name one with `--repo PATH`, or make one with `git init`",
+        "name one with `--repo PATH`, or create one with `git init`",
     )
 }
 
@@ -183,7 +183,7 @@ pub(crate) async fn work_tree_notices(path: &Path, base: &CommitId, git: &HostGi
     });
     let others = (!others.is_empty()).then(|| {
         format!(
-            "git filters of `.gitattributes` are not applied in the sandbox, files are there as they are committed: {}",
+            "git filters from `.gitattributes` are not applied in the sandbox, where files are as committed: {}",
             join_names(&others)
         )
     });
@@ -288,7 +288,7 @@ mod tests {
             ),
             (
                 "fatal: not a git repository (or any of the parent directories): .git",
-                "name one with `--repo PATH`, or make one with `git init`",
+                "name one with `--repo PATH`, or create one with `git init`",
             ),
             (
                 "fatal: bad config line 1 in file .git/config",

@@ -19,7 +19,7 @@ pub(crate) fn refuse_in_task(text: &str, redactor: &Redactor) -> Result<(), AppE
     };
     Err(AppError::new(
         ErrorKind::TaskRejected,
-        "the task file is refused",
+        "the task file is rejected",
         format!("it contains the value of `{name}`"),
         "remove the value; the text of a task reaches the sandbox, the prompts and the saved state",
     ))
@@ -36,7 +36,7 @@ pub(crate) fn refuse_in_plan(plan: &RunPlan, redactor: &Redactor) -> Result<(), 
         None => format!("`{field}` of its plan contains something that looks like a secret"),
     };
     let fix = "choose another value: the journal stores no secret, so the run could not be resumed";
-    Err(AppError::usage("the run cannot be started", why, fix))
+    Err(AppError::usage("cannot start the run", why, fix))
 }
 
 /// Rejects a plan that was redacted when it was stored.

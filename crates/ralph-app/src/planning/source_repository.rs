@@ -100,7 +100,7 @@ pub fn local_path(named: &str, directory: &Path) -> Result<PathBuf, AppError> {
         let shown = named.rsplit('@').next().unwrap_or(named);
         return Err(AppError::usage(
             format!("repository `{shown}` is not available"),
-            "this version works on repositories of this machine",
+            "this version supports only repositories on this machine",
             "clone it, then use `--repo PATH`",
         ));
     }
@@ -181,13 +181,13 @@ async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitI
         AppError::runtime(
             format!("repository `{}` has no commits", path.display()),
             "there is nothing to start from",
-            "make a first commit",
+            "create a first commit",
         )
     } else {
         AppError::runtime(
             format!("there is no branch `{branch}` in `{}`", path.display()),
             "the work needs a branch to start from",
-            "correct `base_branch` in the task file, or make the branch",
+            "correct `base_branch` in the task file, or create the branch",
         )
     })
 }

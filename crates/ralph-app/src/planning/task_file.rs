@@ -73,7 +73,7 @@ pub(crate) fn rejected(
     findings: Vec<LintFinding>,
 ) -> AppError {
     let file = file.display().to_string();
-    let what = format!("the task file `{file}` is refused");
+    let what = format!("the task file `{file}` is rejected");
     AppError {
         details: Box::new(ErrorDetails::Findings { file, findings }),
         ..AppError::new(ErrorKind::TaskRejected, what, why, fix)

@@ -192,12 +192,12 @@ impl ModelFactory {
     fn key_withheld_error(&self, choice: &ModelChoice, variable: &str, base: &str) -> AppError {
         let file = ConfigLayers::for_working_dir(&self.environment).user_path("models.yaml");
         AppError::usage(
-            format!("model `{}` cannot be asked", choice.model),
+            format!("cannot use the model `{}`", choice.model),
             format!(
-                "`{variable}` is not sent to {}: only your own configuration says where credentials go",
+                "`{variable}` is not sent to {}: only your own configuration decides where credentials are sent",
                 origin(base)
             ),
-            format!("put a profile with this `api_base` and `api_key_env` into {file}"),
+            format!("add a profile with this `api_base` and `api_key_env` to {file}"),
         )
     }
 
@@ -207,12 +207,12 @@ impl ModelFactory {
             AppError::usage(
                 format!("model `{name}` is not available"),
                 error.to_string(),
-                "name it as `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
+                "name it like `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
             )
         })?;
         let base = self.base_url(&endpoint).ok_or_else(|| {
             AppError::usage(
-                format!("model `{name}` cannot be asked"),
+                format!("cannot use the model `{name}`"),
                 format!(
                     "no address is configured for provider `{}`",
                     endpoint.provider
@@ -233,7 +233,7 @@ impl ModelFactory {
             });
         if credential.is_none() && endpoint.needs_key {
             return Err(AppError::usage(
-                format!("model `{name}` cannot be asked"),
+                format!("cannot use the model `{name}`"),
                 format!("`{}` is not set", endpoint.key_variables.join("` or `")),
                 "set it in the environment or in `.env`, or choose another model with `--profile`",
             ));
@@ -392,15 +392,15 @@ pub fn agent_model_name(plan: &AgentPlan) -> String {
 fn unusable_model(name: &str, error: &HttpModelSettingsError) -> AppError {
     let fix = match error {
         HttpModelSettingsError::Base { .. } => {
-            "correct `api_base` in config/models.yaml, or the variable that says where it is"
+            "correct `api_base` in config/models.yaml, or the variable with the address"
         }
-        HttpModelSettingsError::Key { .. } => "set the variable to the key alone",
+        HttpModelSettingsError::Key { .. } => "set the variable to the key only",
         HttpModelSettingsError::Client(_) => {
-            "look at the proxy variables and at the machine's certificates"
+            "check the proxy variables and the machine's certificates"
         }
     };
     AppError::usage(
-        format!("model `{name}` cannot be asked"),
+        format!("cannot use the model `{name}`"),
         error.to_string(),
         fix,
     )

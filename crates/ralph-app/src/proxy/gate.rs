@@ -71,6 +71,6 @@ pub fn start_error(why: &impl ToString) -> AppError {
     AppError::runtime(
         "cannot start the proxy",
         why.to_string(),
-        "look at the limits of this user (`ulimit -a`)",
+        "check the limits of this user (`ulimit -a`)",
     )
 }

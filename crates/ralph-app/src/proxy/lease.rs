@@ -81,7 +81,7 @@ pub enum LeaseError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The running proxy does not end.
-    #[error("another proxy for agent {agent} is in the way")]
+    #[error("another proxy for agent {agent} is running")]
     Held { agent: AgentName },
 }
 
@@ -224,8 +224,8 @@ impl From<LeaseError> for AppError {
             LeaseError::Store(error) => error.into(),
             LeaseError::Held { .. } => Self::runtime(
                 error.to_string(),
-                "it neither answers nor ends",
-                "look for it with `ps`, and end it",
+                "it neither responds nor exits",
+                "find it with `ps`, and end it",
             ),
         }
     }

@@ -28,7 +28,7 @@ pub(crate) async fn prune_orphans(plan: &RunPlan, wiring: &Providers) -> Vec<Str
         Ok(swept) => swept,
         Err(problem) => {
             return vec![format!(
-                "could not look for stale sandboxes: {} — {}",
+                "cannot search for stale sandboxes: {} — {}",
                 problem.what, problem.fix
             )];
         }
@@ -41,7 +41,7 @@ pub(crate) async fn prune_orphans(plan: &RunPlan, wiring: &Providers) -> Vec<Str
                 Some(format!("removed the sandbox `{}`: {why}", swept.id))
             }
             SweepOutcome::Failed(why, problem) => Some(format!(
-                "could not remove the sandbox `{}`: {why}, but {}",
+                "cannot remove the sandbox `{}`: {why}, but {}",
                 swept.id, problem.what
             )),
         })

@@ -81,7 +81,7 @@ pub async fn prune_sandboxes(request: PruneRequest, app: &App) -> Result<PruneRe
             (Err(error), Some(_)) => return Err(error),
             // Without an engine there is nothing to prune.
             (Err(error), None) => {
-                let note = format!("docker is left out — {} — {}", error.why, error.fix);
+                let note = format!("docker is skipped — {} — {}", error.why, error.fix);
                 report.notes.push(note);
             }
         }
@@ -105,7 +105,11 @@ async fn prune_docker(
 }
 
 fn provider_error(problem: ProviderProblem) -> AppError {
-    AppError::runtime("cannot look for stale sandboxes", problem.what, problem.fix)
+    AppError::runtime(
+        "cannot search for stale sandboxes",
+        problem.what,
+        problem.fix,
+    )
 }
 
 impl PruneReport {
@@ -184,9 +188,11 @@ impl PruneReport {
                 run: None,
                 why: match remnant {
                     UnusedVolume::GuestVolume(_) => {
-                        "it is the guest program of another build of ralph"
+                        "it contains the guest program of another build of ralph"
                     }
-                    UnusedVolume::FillContainer(_) => "it was left when a ralph was killed",
+                    UnusedVolume::FillContainer(_) => {
+                        "it was left behind by a killed ralph process"
+                    }
                 }
                 .to_owned(),
                 problem,

@@ -198,11 +198,11 @@ impl fmt::Display for KeepReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Foreign => "it belongs to another state directory",
-            Self::UnknownOwner => "it does not tell which state directory it belongs to",
-            Self::MaybeInUse => "the process that made it may still use it",
+            Self::UnknownOwner => "its state directory is unknown",
+            Self::MaybeInUse => "the process that created it may still use it",
             Self::Held => "a process works on its run",
             Self::Unreadable => "the journal of its run cannot be read",
-            Self::ForInspection => "its run has ended, it is kept for a look",
+            Self::ForInspection => "its run has ended, and it is kept for inspection",
             Self::Resumable => "its run can be resumed",
         })
     }
@@ -212,12 +212,12 @@ impl fmt::Display for RemovalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::StateDirMissing => "its state directory no longer exists",
-            Self::Unowned => "it belongs to no run, and nobody uses it",
+            Self::Unowned => "it belongs to no run, and no process uses it",
             Self::Unfinished => "the process that created it was killed before it was ready",
             Self::RunMissing => "its run no longer exists",
             Self::RunEnded => "its run has ended",
-            Self::Unused => "its run goes on without it",
-            Self::Expired => "its run was not resumed for too long",
+            Self::Unused => "its run continues without it",
+            Self::Expired => "its run has not been resumed for too long",
         })
     }
 }

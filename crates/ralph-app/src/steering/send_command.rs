@@ -92,7 +92,7 @@ pub async fn send_command(
 
 fn cannot_perform(state: &RunState, error: &RunError) -> AppError {
     AppError::runtime(
-        format!("cannot do that for run `{}`", state.plan.run),
+        format!("cannot apply the command to run `{}`", state.plan.run),
         error.to_string(),
         error.hint(),
     )

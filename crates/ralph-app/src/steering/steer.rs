@@ -190,9 +190,9 @@ async fn kill_leftover_commands(state: &RunState, app: &App) -> Result<(), AppEr
     let attached = sandboxes.attach(sandbox).await;
     attached.map(drop).map_err(|error| {
         AppError::runtime(
-            format!("cannot end what runs in sandbox `{sandbox}`"),
+            format!("cannot end the processes in sandbox `{sandbox}`"),
             error.to_string(),
-            "end it by hand, then try again",
+            "end them manually, then try again",
         )
     })
 }
@@ -201,7 +201,7 @@ async fn kill_leftover_commands(state: &RunState, app: &App) -> Result<(), AppEr
 pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError {
     let id = &state.plan.run;
     let what = match command {
-        Command::AllowHost { host } => format!("cannot let run `{id}` reach `{host}`"),
+        Command::AllowHost { host } => format!("cannot allow `{host}` for run `{id}`"),
         Command::Message { .. } => format!("cannot send run `{id}` a message"),
         Command::Task { .. } => format!("cannot change the task of run `{id}`"),
         Command::Pause
@@ -218,7 +218,7 @@ pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError
     AppError::runtime(
         what,
         why,
-        format!("see where it stands with `ralph show {id}`"),
+        format!("check its status with `ralph show {id}`"),
     )
 }
 
@@ -231,6 +231,6 @@ pub(super) fn no_reply_error(state: &RunState, command: &Command) -> AppError {
             REPLY_TIMEOUT.as_secs(),
             run_owner::describe_owner(state)
         ),
-        format!("the command waits for it; see `ralph show {id}` later"),
+        format!("the command is still queued; see `ralph show {id}` later"),
     )
 }

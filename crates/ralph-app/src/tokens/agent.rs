@@ -9,7 +9,7 @@ pub struct AgentName(String);
 /// The reason why a text is not a valid name of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a name has 1 to 64 small letters, digits, `-` and `_`, and starts with a letter or a digit"
+    "a name has 1 to 64 lowercase letters, digits, `-` and `_`, and starts with a letter or a digit"
 )]
 pub struct AgentNameError;
 

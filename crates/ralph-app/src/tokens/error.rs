@@ -36,7 +36,7 @@ pub enum TokenError {
         why: TokenParseError,
     },
     /// A store could not be used.
-    #[error("the tokens of agent {agent} are out of reach")]
+    #[error("cannot access the tokens of agent {agent}")]
     Store {
         agent: AgentName,
         source: TokenStoreError,
@@ -59,7 +59,7 @@ impl TokenError {
             }
             Self::Store { source, .. } => source.hint(),
             Self::NoKeyring { .. } => {
-                "install it, or keep the token in a file with `--store file`".to_owned()
+                "install it, or store the token in a file with `--store file`".to_owned()
             }
         }
     }
@@ -75,7 +75,7 @@ impl From<TokenError> for AppError {
             TokenError::Expired { .. } => String::new(),
             TokenError::Damaged { why, .. } => why.to_string(),
             TokenError::Store { source, .. } => source.to_string(),
-            TokenError::NoKeyring { .. } => "`--store` asks for it".to_owned(),
+            TokenError::NoKeyring { .. } => "`--store` requires it".to_owned(),
         };
         Self::runtime(error.to_string(), why, fix)
     }

@@ -28,7 +28,7 @@ pub enum ProbeError {
     #[error("{address} answered {status}")]
     Rejected { address: BaseUrl, status: u16 },
     /// The response says nothing about the credential.
-    #[error("{address} answered {status}, which says nothing about the token")]
+    #[error("{address} answered {status}, which does not show whether the token is valid")]
     Unclear { address: BaseUrl, status: u16 },
     /// The API was not reached.
     #[error("{address} cannot be reached: {source}")]
@@ -141,19 +141,19 @@ mod tests {
             (
                 404,
                 "<html>",
-                "https://gw.example answered 404, which says nothing about the token",
+                "https://gw.example answered 404, which does not show whether the token is valid",
             ),
             (401, why, "https://gw.example answered 401"),
             (403, "", "https://gw.example answered 403"),
             (
                 301,
                 "",
-                "https://gw.example answered 301, which says nothing about the token",
+                "https://gw.example answered 301, which does not show whether the token is valid",
             ),
             (
                 503,
                 "",
-                "https://gw.example answered 503, which says nothing about the token",
+                "https://gw.example answered 503, which does not show whether the token is valid",
             ),
         ] {
             let answer = TokenHttpResponse {

@@ -43,13 +43,13 @@ impl TokenJson<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenParseError {
     /// The text is not a JSON object.
-    #[error("it is not an object in JSON")]
+    #[error("it is not a JSON object")]
     NotAnObject,
     /// The credential is missing.
-    #[error("it has no text `accessToken`")]
+    #[error("it has no string `accessToken`")]
     Missing,
     /// The credential cannot be sent.
-    #[error("a token is 8 to 16384 printable characters without a blank")]
+    #[error("a token is 8 to 16384 printable characters without spaces")]
     Characters,
     /// The expiry is not a valid time.
     #[error("`expiresAt` is not a number of milliseconds since 1970")]
@@ -58,7 +58,7 @@ pub enum TokenParseError {
     #[error("`baseUrl` cannot be used: {0}")]
     Address(BaseUrlError),
     /// The model prefix is not valid.
-    #[error("`modelPrefix` has at most 128 printable characters without a blank")]
+    #[error("`modelPrefix` has at most 128 printable characters without spaces")]
     Prefix,
 }
 

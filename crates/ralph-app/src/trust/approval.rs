@@ -25,7 +25,7 @@ pub async fn review_run(
         return Err(AppError::usage(
             "cannot use `.env`",
             problem,
-            "put a regular file in its place, or remove it",
+            "replace it with a regular file, or remove it",
         ));
     }
     let contract = task.map(|(_, task)| &task.contract);
@@ -70,7 +70,7 @@ pub fn refusal_error(review: &TrustReview, task: &Path, layers: &ConfigLayers) -
         let fix = match first.user_file {
             Some(file) => {
                 let own = layers.user_path(file);
-                format!("remove it, or put it into {own}")
+                format!("remove it, or set it in {own}")
             }
             None => "remove it".to_owned(),
         };

@@ -135,6 +135,6 @@ async fn read_bounded(pipe: Option<impl tokio::io::AsyncRead + Unpin>) -> io::Re
     }
     let text = String::from_utf8(bytes);
     let text =
-        text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "its output is no text"))?;
+        text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "its output is not UTF-8"))?;
     Ok(Secret::new(text))
 }

@@ -56,7 +56,7 @@ impl TokenFiles {
         self.check_directory()?;
         let found = file
             .metadata()
-            .map_err(TokenStoreError::while_doing("look at", &path))?;
+            .map_err(TokenStoreError::while_doing("inspect", &path))?;
         if !found.is_file() {
             return Err(untrusted(&path, "a file"));
         }
@@ -71,7 +71,7 @@ impl TokenFiles {
     fn check_directory(&self) -> Result<(), TokenStoreError> {
         let path = &self.directory;
         let found =
-            fs::symlink_metadata(path).map_err(TokenStoreError::while_doing("look at", path))?;
+            fs::symlink_metadata(path).map_err(TokenStoreError::while_doing("inspect", path))?;
         if !found.is_dir() {
             return Err(untrusted(path, "a directory"));
         }
