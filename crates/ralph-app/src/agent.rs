@@ -100,15 +100,15 @@ pub async fn find_credential(
                             owner,
                         }));
                     }
-                    Err(TokenError::Missing { unasked, .. }) => {
-                        missing = missing.or(Some((owner, mode, unasked)));
+                    Err(TokenError::Missing { keyring_error, .. }) => {
+                        missing = missing.or(Some((owner, mode, keyring_error)));
                     }
                     Err(error) => return Err(error.into()),
                 }
             }
         }
     }
-    let Some((agent, mode, unasked)) = missing else {
+    let Some((agent, mode, keyring_error)) = missing else {
         return Ok(None);
     };
     // An agent with several ways to log in accepts any of them.
@@ -116,7 +116,7 @@ pub async fn find_credential(
     let error = TokenError::Missing {
         agent,
         mode,
-        unasked,
+        keyring_error,
     };
     Err(error.into())
 }

@@ -93,9 +93,9 @@ impl AgentsMerge<'_> {
         value: &toml::Value,
     ) -> Option<toml::Value> {
         let key = format!("{agent}.{field}");
-        let asked = serde_json::to_value(value).expect("a TOML value is valid JSON");
+        let requested = serde_json::to_value(value).expect("a TOML value is valid JSON");
         let known = self.current_value(agent, entry, field);
-        let (authority, rule) = judge(TrustFile::Agents, &key, &asked, known.as_ref());
+        let (authority, rule) = judge(TrustFile::Agents, &key, &requested, known.as_ref());
         match (authority, rule) {
             (TrustAuthority::Harmless, _) => Some(value.clone()),
             (TrustAuthority::Proposal, Some(rule)) => {
@@ -111,15 +111,15 @@ impl AgentsMerge<'_> {
             }
             (TrustAuthority::UserOnly | TrustAuthority::Proposal, rule) => {
                 if let Some(rule) = rule {
-                    let value = display_value(&asked);
-                    let told = UserOnlyValue::new(
+                    let value = display_value(&requested);
+                    let overreach = UserOnlyValue::new(
                         self.file.display_name(),
                         TrustFile::Agents,
                         &key,
                         &value,
                         rule,
                     );
-                    self.findings.overreach.push(told);
+                    self.findings.overreach.push(overreach);
                 }
                 None
             }
@@ -217,10 +217,10 @@ mod tests {
         assert_eq!(proposed, ["evil.example"]);
         fs::write(&file, "# mine\n[mine]\n  comand = []\n").unwrap();
         let error = load(user.path(), project.path()).unwrap_err().to_string();
-        let place = format!(
+        let position = format!(
             "`{}` line 3, column 3: unknown field `comand`",
             file.display()
         );
-        assert!(error.starts_with(&place), "{error}");
+        assert!(error.starts_with(&position), "{error}");
     }
 }

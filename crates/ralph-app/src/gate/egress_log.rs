@@ -40,11 +40,8 @@ impl OpenEgressLog {
     fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.create(true).append(true).mode(0o600).open(path)?;
-        let flood = EgressSummarizer::resuming_after(file.metadata()?.len());
-        Ok(Self {
-            file,
-            summarizer: flood,
-        })
+        let summarizer = EgressSummarizer::resuming_after(file.metadata()?.len());
+        Ok(Self { file, summarizer })
     }
 }
 

@@ -26,37 +26,39 @@ pub(crate) fn network_plan(
     agent: &[String],
 ) -> Result<NetworkPlan, AppError> {
     let list = |lines: &[String]| Allowlist::parse(lines.iter().map(String::as_str));
-    let unusable = |key: &str, error: &AllowlistEntryError| {
+    let invalid_list = |key: &str, error: &AllowlistEntryError| {
         AppError::usage(
             "cannot configure the network of the sandbox",
             error.to_string(),
             format!("correct `{key}`"),
         )
     };
-    let refused =
-        |error: AllowlistEntryError| unusable("allowed` below `[sandbox.network]", &error);
-    let own = list(agent).map_err(|error| unusable("hosts` of the agent", &error))?;
+    let invalid_allowed =
+        |error: AllowlistEntryError| invalid_list("allowed` below `[sandbox.network]", &error);
+    let agent_hosts = list(agent).map_err(|error| invalid_list("hosts` of the agent", &error))?;
     // Validated with every policy, because the policy may change.
-    let listed = list(&settings.allowed).map_err(refused)?;
+    let listed = list(&settings.allowed).map_err(invalid_allowed)?;
     let policy = match settings.policy {
         config::NetworkPolicySetting::AllowAll => EgressPolicy::AllowAll,
-        config::NetworkPolicySetting::Deny if own.entries().is_empty() => EgressPolicy::Deny,
-        config::NetworkPolicySetting::Deny => EgressPolicy::Allowlist(own),
+        config::NetworkPolicySetting::Deny if agent_hosts.entries().is_empty() => {
+            EgressPolicy::Deny
+        }
+        config::NetworkPolicySetting::Deny => EgressPolicy::Allowlist(agent_hosts),
         config::NetworkPolicySetting::Allowlist => {
             let mut allowed = listed;
-            for entry in own.entries() {
+            for entry in agent_hosts.entries() {
                 allowed.add(entry.clone());
             }
             EgressPolicy::Allowlist(allowed)
         }
     };
     let inspect = list(&settings.inspect)
-        .map_err(|error| unusable("inspect` below `[sandbox.network]", &error))?;
-    let most = settings.model_requests_per_minute;
+        .map_err(|error| invalid_list("inspect` below `[sandbox.network]", &error))?;
+    let per_minute = settings.model_requests_per_minute;
     Ok(NetworkPlan {
         policy,
         inspect,
-        model_requests_per_minute: (most > 0).then_some(most),
+        model_requests_per_minute: (per_minute > 0).then_some(per_minute),
         suggested: Vec::new(),
     })
 }

@@ -15,21 +15,21 @@ const MAX_NAMED: usize = 5;
 
 /// Returns the error for a directory whose repository git cannot open.
 pub(crate) fn unreadable(path: &Path, error: &GitError) -> AppError {
-    let words = error.to_string();
-    let has = |part: &str| words.contains(part);
+    let message = error.to_string();
+    let has = |part: &str| message.contains(part);
     if has("dubious ownership") || has("unsafe repository") {
-        let named = words.split('\'').nth(1);
-        let named = named.map_or_else(|| path.display().to_string(), str::to_owned);
+        let directory = message.split('\'').nth(1);
+        let directory = directory.map_or_else(|| path.display().to_string(), str::to_owned);
         return unusable(
             path,
             "it belongs to another user, and git does not open such repositories unless you allow it",
-            &format!("if you trust it: `git config --global --add safe.directory '{named}'`"),
+            &format!("if you trust it: `git config --global --add safe.directory '{directory}'`"),
         );
     }
     if has("unknown repository extension") || has("repo version") {
         return unusable(
             path,
-            &format!("this git does not know its format: {words}"),
+            &format!("this git does not know its format: {message}"),
             "upgrade git",
         );
     }
@@ -41,11 +41,11 @@ pub(crate) fn unreadable(path: &Path, error: &GitError) -> AppError {
         );
     }
     if has("not a git repository") {
-        return no_repository(path, words);
+        return no_repository(path, message);
     }
     unusable(
         path,
-        &words,
+        &message,
         "run `git status` there and correct what git reports",
     )
 }

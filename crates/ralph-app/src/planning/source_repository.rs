@@ -197,7 +197,7 @@ pub(crate) async fn free_branch(
     wanted: &str,
     repo: &Path,
     git: &HostGit,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> Result<String, AppError> {
     let mut taken: Vec<String> = git
         .run_as_user(
@@ -213,8 +213,8 @@ pub(crate) async fn free_branch(
         .lines()
         .map(str::to_owned)
         .collect();
-    for id in wiring.state.runs()? {
-        let outline = RunOutline::read(&wiring.state.run(&id).journal());
+    for id in providers.state.runs()? {
+        let outline = RunOutline::read(&providers.state.run(&id).journal());
         if outline.repo.as_ref().map(Path::new) == Some(repo) {
             taken.extend(outline.branch);
         }

@@ -143,7 +143,7 @@ impl ModelFactory {
         endpoint: &ModelEndpoint,
         base: &str,
     ) -> Result<Option<(String, &str)>, AppError> {
-        let mut kept_back = None;
+        let mut withheld = None;
         for name in &endpoint.key_variables {
             let Some(value) = self.environment.credential(name) else {
                 continue;
@@ -153,9 +153,9 @@ impl ModelFactory {
             {
                 return Ok(Some((name.clone(), value)));
             }
-            kept_back = kept_back.or(Some(name));
+            withheld = withheld.or(Some(name));
         }
-        match kept_back {
+        match withheld {
             Some(name) if endpoint.needs_key => Err(self.key_withheld_error(choice, name, base)),
             Some(_) | None => Ok(None),
         }

@@ -53,7 +53,7 @@ pub async fn open_gate(
         },
     };
     let budgets = (Budgets::default(), Spent::default(), MeterRates::default());
-    let outside = GateDeps {
+    let deps = GateDeps {
         resolver: Arc::new(SystemResolver),
         reachable: Reachable::public(),
         credential_reachable: reachable,
@@ -63,7 +63,7 @@ pub async fn open_gate(
         sink: Arc::new(RequestLog::start(io::stderr())),
         cassette: None,
     };
-    Gate::standalone(settings, outside, health.text()).map_err(|error| start_error(&error))
+    Gate::standalone(settings, deps, health.text()).map_err(|error| start_error(&error))
 }
 
 /// Returns the error of a proxy that cannot start.

@@ -134,34 +134,34 @@ pub async fn acquire_lease(
     durable::create_dir(directory)?;
     let path = directory.join(format!("{agent}.json"));
     let lock = directory.join(format!("{agent}.lock"));
-    let mut told: Option<(i32, Signal)> = None;
-    let mut until = Instant::now() + TIMEOUT;
+    let mut signalled: Option<(i32, Signal)> = None;
+    let mut deadline = Instant::now() + TIMEOUT;
     loop {
         if let Some(lock) = try_lock(&lock)? {
             return Ok(LeaseOutcome::Acquired(Lease::new(path, lock)?));
         }
         if let Some(notice) = read_notice(&path) {
             // Another process may have been faster and started the wanted proxy.
-            let told_it = told.filter(|(pid, _)| *pid == notice.pid);
+            let last_signal = signalled.filter(|(pid, _)| *pid == notice.pid);
             let address = notice.address;
-            if told_it.is_none()
+            if last_signal.is_none()
                 && notice.matches(wanted)
                 && (Health { mode, address }).responds().await
             {
                 return Ok(LeaseOutcome::AlreadyRunning(notice));
             }
-            let signal = match told_it {
+            let signal = match last_signal {
                 None => Some(Signal::TERM),
-                Some((_, Signal::TERM)) if Instant::now() > until => Some(Signal::KILL),
+                Some((_, Signal::TERM)) if Instant::now() > deadline => Some(Signal::KILL),
                 Some(_) => None,
             };
             if let Some(signal) = signal {
                 send_signal(notice.pid, signal);
-                told = Some((notice.pid, signal));
-                until = Instant::now() + TIMEOUT;
+                signalled = Some((notice.pid, signal));
+                deadline = Instant::now() + TIMEOUT;
             }
         }
-        if Instant::now() > until {
+        if Instant::now() > deadline {
             let agent = agent.clone();
             return Err(LeaseError::Held { agent });
         }

@@ -36,7 +36,7 @@ pub async fn serve(
     sockets: TcpListener,
     gate: Gate,
     idle: Duration,
-    told: impl Future<Output = ()>,
+    end_requested: impl Future<Output = ()>,
 ) -> io::Result<ProxyExit> {
     let mut workers = ConnectionThreads::start()?;
     let idle = if idle.is_zero() {
@@ -44,7 +44,7 @@ pub async fn serve(
     } else {
         idle
     };
-    let mut told = pin!(told);
+    let mut end_requested = pin!(end_requested);
     let mut connections = JoinSet::new();
     let mut last = Instant::now();
     let ended = loop {
@@ -65,7 +65,7 @@ pub async fn serve(
             },
             Some(_) = connections.join_next() => last = Instant::now(),
             () = sleep_until(last + idle), if connections.is_empty() => break ProxyExit::Idle,
-            () = &mut told => break ProxyExit::Requested,
+            () = &mut end_requested => break ProxyExit::Requested,
         }
     };
     drop(sockets);

@@ -9,19 +9,19 @@ use crate::providers::Providers;
 
 /// Removes the orphans of a run's sandbox provider and returns notices for the user. No error here
 /// prevents the run.
-pub(crate) async fn prune_orphans(plan: &RunPlan, wiring: &Providers) -> Vec<String> {
-    let keeper = match plan.sandbox.as_str() {
+pub(crate) async fn prune_orphans(plan: &RunPlan, providers: &Providers) -> Vec<String> {
+    let inventory = match plan.sandbox.as_str() {
         "docker" => SandboxInventory::docker(
             plan.container.as_ref().and_then(|c| c.engine.clone()),
-            wiring,
+            providers,
         ),
-        _ => SandboxInventory::local(wiring),
+        _ => SandboxInventory::local(providers),
     };
     let swept = match sweep(
-        &keeper,
+        &inventory,
         &RetentionPolicy::for_run_start(),
         SweepMode::Remove,
-        wiring,
+        providers,
     )
     .await
     {

@@ -138,13 +138,13 @@ pub(super) enum RemovalReason {
 }
 
 /// Decides whether a sandbox is removed.
-pub(super) fn decide(known: &PruneCandidate, patience: &RetentionPolicy) -> PruneVerdict {
-    match known.state_dir_owner {
-        StateDirOwner::Own => decide_own(known, patience),
+pub(super) fn decide(candidate: &PruneCandidate, policy: &RetentionPolicy) -> PruneVerdict {
+    match candidate.state_dir_owner {
+        StateDirOwner::Own => decide_own(candidate, policy),
         StateDirOwner::Foreign => PruneVerdict::Keep(KeepReason::Foreign),
         StateDirOwner::Unknown => PruneVerdict::Keep(KeepReason::UnknownOwner),
         // A directory of another machine never exists here.
-        StateDirOwner::Missing => match known.creator {
+        StateDirOwner::Missing => match candidate.creator {
             SandboxCreator::Ended => PruneVerdict::Remove(RemovalReason::StateDirMissing),
             SandboxCreator::MaybeAlive | SandboxCreator::Unknown | SandboxCreator::Unfinished => {
                 PruneVerdict::Keep(KeepReason::MaybeInUse)
@@ -153,9 +153,9 @@ pub(super) fn decide(known: &PruneCandidate, patience: &RetentionPolicy) -> Prun
     }
 }
 
-fn decide_own(known: &PruneCandidate, patience: &RetentionPolicy) -> PruneVerdict {
-    let old = known.age.is_some_and(|age| age >= UNOWNED_MIN_AGE);
-    match (known.run_status, known.creator) {
+fn decide_own(candidate: &PruneCandidate, policy: &RetentionPolicy) -> PruneVerdict {
+    let old = candidate.age.is_some_and(|age| age >= UNOWNED_MIN_AGE);
+    match (candidate.run_status, candidate.creator) {
         (SandboxRunStatus::Held, _) => PruneVerdict::Keep(KeepReason::Held),
         (SandboxRunStatus::Unreadable, _) => PruneVerdict::Keep(KeepReason::Unreadable),
         // Two machines may have directories of the same name and share one engine.
@@ -170,7 +170,7 @@ fn decide_own(known: &PruneCandidate, patience: &RetentionPolicy) -> PruneVerdic
             PruneVerdict::Keep(KeepReason::MaybeInUse)
         }
         (SandboxRunStatus::NoRun, SandboxCreator::Unfinished)
-            if known.age.is_some_and(|age| age < UNFINISHED_MIN_AGE) =>
+            if candidate.age.is_some_and(|age| age < UNFINISHED_MIN_AGE) =>
         {
             PruneVerdict::Keep(KeepReason::MaybeInUse)
         }
@@ -180,13 +180,15 @@ fn decide_own(known: &PruneCandidate, patience: &RetentionPolicy) -> PruneVerdic
         (SandboxRunStatus::NoRun, SandboxCreator::Ended | SandboxCreator::Unknown) => {
             PruneVerdict::Remove(RemovalReason::Unowned)
         }
-        (SandboxRunStatus::Ended(ago), _) if ago < patience.ended_runs => {
+        (SandboxRunStatus::Ended(ago), _) if ago < policy.ended_runs => {
             PruneVerdict::Keep(KeepReason::ForInspection)
         }
         (SandboxRunStatus::Ended(_), _) => PruneVerdict::Remove(RemovalReason::RunEnded),
         (SandboxRunStatus::ResumableElsewhere, _) => PruneVerdict::Remove(RemovalReason::Unused),
         (SandboxRunStatus::Resumable(idle), _)
-            if patience.resumable_runs.is_some_and(|most| idle >= most) =>
+            if policy
+                .resumable_runs
+                .is_some_and(|max_idle| idle >= max_idle) =>
         {
             PruneVerdict::Remove(RemovalReason::Expired)
         }

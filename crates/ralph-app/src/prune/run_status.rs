@@ -14,15 +14,15 @@ use super::retention::{SandboxRunStatus, StateDirOwner};
 use crate::providers::Providers;
 
 /// Returns the directory of a sandbox's run, or `None` if it has no run here.
-pub(super) fn run_dir(seen: &ListedSandbox, wiring: &Providers) -> Option<RunDir> {
-    let run = seen.labels.get("run").and_then(|id| RunId::parse(id));
-    run.filter(|_| seen.state_dir_owner == StateDirOwner::Own)
-        .map(|run| wiring.state.run(&run))
+pub(super) fn run_dir(listed: &ListedSandbox, providers: &Providers) -> Option<RunDir> {
+    let run = listed.labels.get("run").and_then(|id| RunId::parse(id));
+    run.filter(|_| listed.state_dir_owner == StateDirOwner::Own)
+        .map(|run| providers.state.run(&run))
 }
 
 /// Returns the status of a sandbox's run without locking it.
-pub(super) fn inspect(seen: &ListedSandbox, wiring: &Providers) -> SandboxRunStatus {
-    let Some(dir) = run_dir(seen, wiring) else {
+pub(super) fn inspect(listed: &ListedSandbox, providers: &Providers) -> SandboxRunStatus {
+    let Some(dir) = run_dir(listed, providers) else {
         return SandboxRunStatus::NoRun;
     };
     if !dir.journal().exists() {
@@ -32,16 +32,16 @@ pub(super) fn inspect(seen: &ListedSandbox, wiring: &Providers) -> SandboxRunSta
     } else if dir.is_held() {
         SandboxRunStatus::Held
     } else {
-        read_status(&dir, &seen.id, wiring.clock.now())
+        read_status(&dir, &listed.id, providers.clock.now())
     }
 }
 
 /// Locks the run of a sandbox so that no other process continues it, and returns its status.
 pub(super) fn lock_and_inspect(
-    seen: &ListedSandbox,
-    wiring: &Providers,
+    listed: &ListedSandbox,
+    providers: &Providers,
 ) -> (SandboxRunStatus, Option<RunLock>) {
-    let Some(dir) = run_dir(seen, wiring) else {
+    let Some(dir) = run_dir(listed, providers) else {
         return (SandboxRunStatus::NoRun, None);
     };
     if !dir.journal().exists() {
@@ -51,10 +51,13 @@ pub(super) fn lock_and_inspect(
         return (SandboxRunStatus::Unreadable, None);
     }
     match dir.lock() {
-        Ok(Some(lock)) => (read_status(&dir, &seen.id, wiring.clock.now()), Some(lock)),
+        Ok(Some(lock)) => (
+            read_status(&dir, &listed.id, providers.clock.now()),
+            Some(lock),
+        ),
         Ok(None) => (SandboxRunStatus::Held, None),
         Err(error) => {
-            tracing::warn!(%error, "cannot lock the run of sandbox `{}`", seen.id);
+            tracing::warn!(%error, "cannot lock the run of sandbox `{}`", listed.id);
             (SandboxRunStatus::Unreadable, None)
         }
     }

@@ -51,41 +51,42 @@ pub async fn send_command(
     let is_pending = state
         .pending_commands
         .iter()
-        .any(|(_, errand)| *errand == command);
-    let alone = !dir.is_held();
+        .any(|(_, pending)| *pending == command);
+    let is_unattended = !dir.is_held();
     if let Some(why) = state
         .rejection_reason(&command)
-        .filter(|_| !(alone && is_pending))
+        .filter(|_| !(is_unattended && is_pending))
     {
         return Err(refused_error(&state, &command, &why));
     }
-    if !alone && let Some(answer) = send_to_process(dir, &state, &command, app)? {
-        return Ok(answer);
+    if !is_unattended && let Some(outcome) = send_to_process(dir, &state, &command, app)? {
+        return Ok(outcome);
     }
     let (clock, redactor) = (app.clock(), app.redactor());
     let mut journal = Journal::open(dir, clock.clone(), redactor.clone())?;
-    let letter = CommandFile {
+    let command_file = CommandFile {
         id: new_command_id(app),
         command,
     };
-    let noted = user_commands::apply_offline(dir, &mut journal, &letter, (&*clock, &redactor));
-    if let Some(done) = noted.map_err(|error| cannot_perform(&state, &error))? {
+    let applied =
+        user_commands::apply_offline(dir, &mut journal, &command_file, (&*clock, &redactor));
+    if let Some(done) = applied.map_err(|error| cannot_perform(&state, &error))? {
         return Ok(SentCommandOutcome::Done(done));
     }
-    let wiring = app.providers()?;
-    let services = if letter.command.traits().offline == OfflineCommand::CallsModel {
-        let (choice, joined) = (state.model_choice(), GateSetup::default());
-        wiring.services(&state.plan, &choice, &state.used_script_lines, joined)?
+    let providers = app.providers()?;
+    let services = if command_file.command.traits().offline == OfflineCommand::CallsModel {
+        let (choice, gate_setup) = (state.model_choice(), GateSetup::default());
+        providers.services(&state.plan, &choice, &state.used_script_lines, gate_setup)?
     } else {
-        wiring.services_without_model(&state.plan)?
+        providers.services_without_model(&state.plan)?
     };
-    let outside = Services {
+    let services = Services {
         outage: app.settings()?.model.outage_policy(),
         ..services
     };
     // Ctrl-C ends this process; commands in progress are in the journal.
     let (_interrupt, interrupted) = watch::channel(false);
-    let done = user_commands::run_offline(dir, journal, &outside, letter, interrupted).await;
+    let done = user_commands::run_offline(dir, journal, &services, command_file, interrupted).await;
     let done = done.map_err(|error| cannot_perform(&state, &error))?;
     Ok(done.map_or(SentCommandOutcome::Deferred, SentCommandOutcome::Done))
 }

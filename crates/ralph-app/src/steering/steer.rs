@@ -39,12 +39,12 @@ pub async fn steer(query: &str, command: &Command, app: &App) -> Result<SteerRep
     if let Some(why) = state.rejection_reason(command) {
         return Err(refused_error(&state, command, &why));
     }
-    let answered = if dir.is_held() {
+    let reply = if dir.is_held() {
         send_and_wait(&dir, &state, command, app)?
     } else {
         SteerReply::NoProcess
     };
-    if answered == SteerReply::NoProcess {
+    if reply == SteerReply::NoProcess {
         apply_without_process(&dir, &state, command, app).await?;
     }
     Ok(SteerReport {
@@ -76,17 +76,17 @@ fn send_and_wait(
     let start = Instant::now();
     loop {
         let held = dir.is_held();
-        let mut answer = None;
+        let mut reply = None;
         reader.read_new(&mut |record, _| {
             if let Event::Command(CommandEvent::CommandReceived {
                 id: of, refused, ..
             }) = &record.event
                 && *of == id
             {
-                answer = Some(refused.clone());
+                reply = Some(refused.clone());
             }
         })?;
-        match answer {
+        match reply {
             Some(None) => return Ok(SteerReply::Accepted),
             Some(Some(why)) => return Err(refused_error(state, command, &why)),
             None if !held => {

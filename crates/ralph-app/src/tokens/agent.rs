@@ -166,14 +166,15 @@ impl AgentAuth {
 
     /// Returns the mode that a credential's prefix indicates, or else the agent's default.
     pub fn infer_mode(&self, credential: &str) -> AuthMode {
-        let told = if credential.starts_with("sk-ant-oat") {
+        let indicated = if credential.starts_with("sk-ant-oat") {
             Some(AuthMode::Oauth)
         } else if credential.starts_with("sk-") {
             Some(AuthMode::ApiKey)
         } else {
             None
         };
-        told.filter(|mode| self.modes.contains(mode))
+        indicated
+            .filter(|mode| self.modes.contains(mode))
             .unwrap_or(self.modes[0])
     }
 }

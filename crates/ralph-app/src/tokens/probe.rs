@@ -55,9 +55,9 @@ pub async fn validate(slot: &TokenSlot, token: &AuthToken) -> Result<(), ProbeEr
     };
     let (path, body) = minimal_request(wire, token.model_prefix.as_deref().unwrap_or_default());
     let fields = auth_headers(wire, slot.mode, token)?;
-    let answer = http::post(&address, path, fields, body.to_string()).await;
-    match answer {
-        Ok(answer) => check_response(address, &answer),
+    let response = http::post(&address, path, fields, body.to_string()).await;
+    match response {
+        Ok(response) => check_response(address, &response),
         Err(source) => Err(ProbeError::Unreachable { address, source }),
     }
 }
@@ -107,13 +107,13 @@ fn auth_headers(
 }
 
 /// Decides by the status only. The body is not repeated, because it may contain the token.
-fn check_response(address: BaseUrl, answer: &TokenHttpResponse) -> Result<(), ProbeError> {
-    let status = answer.status;
+fn check_response(address: BaseUrl, response: &TokenHttpResponse) -> Result<(), ProbeError> {
+    let status = response.status;
     match status {
         // An API that rejects the request, the quota or the payment has recognized the credential.
         200..=299 | 400 | 402 | 422 | 429 => Ok(()),
         // The model of the request may disappear; a server without the API responds differently.
-        404 if has_error_body(&answer.body) => Ok(()),
+        404 if has_error_body(&response.body) => Ok(()),
         401 | 403 => Err(ProbeError::Rejected { address, status }),
         _ => Err(ProbeError::Unclear { address, status }),
     }
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn only_a_verdict_on_the_credential_counts() {
         let why = r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#;
-        for (status, body, told) in [
+        for (status, body, expected) in [
             (200, "{}", "taken"),
             (400, "", "taken"),
             (402, "", "taken"),
@@ -156,13 +156,13 @@ mod tests {
                 "https://gw.example answered 503, which does not show whether the token is valid",
             ),
         ] {
-            let answer = TokenHttpResponse {
+            let response = TokenHttpResponse {
                 status,
                 body: Bytes::from(body),
             };
-            let judged = check_response(BaseUrl::parse("https://gw.example").unwrap(), &answer);
+            let judged = check_response(BaseUrl::parse("https://gw.example").unwrap(), &response);
             let judged = judged.map_or_else(|error| error.to_string(), |()| "taken".to_owned());
-            assert_eq!(judged, told);
+            assert_eq!(judged, expected);
         }
     }
 }

@@ -93,12 +93,12 @@ impl TokenStore for TokenFiles {
         durable::create_dir(&self.directory)?;
         self.check_directory()?;
         durable::write_shared(&self.path(slot), value.expose().as_bytes())?;
-        let kept = self.read(slot)?;
-        if kept.is_some_and(|kept| kept.expose() == value.expose()) {
+        let stored = self.read(slot)?;
+        if stored.is_some_and(|stored| stored.expose() == value.expose()) {
             Ok(())
         } else {
-            let place = self.kind(slot);
-            Err(TokenStoreError::NotReadBack { place })
+            let store = self.kind(slot);
+            Err(TokenStoreError::NotReadBack { store })
         }
     }
 }

@@ -58,11 +58,11 @@ pub enum TokenStoreError {
         wanted: &'static str,
     },
     /// The store reported success but did not return the value.
-    #[error("{place} did not return the stored token")]
-    NotReadBack { place: TokenStoreKind },
+    #[error("{store} did not return the stored token")]
+    NotReadBack { store: TokenStoreKind },
     /// The value is too long for the store.
-    #[error("the token requires a command of {bytes} bytes, `security` reads at most {most}")]
-    TooLong { bytes: usize, most: usize },
+    #[error("the token requires a command of {bytes} bytes, `security` reads at most {limit}")]
+    TooLong { bytes: usize, limit: usize },
 }
 
 impl TokenStoreError {
