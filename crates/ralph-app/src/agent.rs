@@ -166,7 +166,7 @@ pub fn login_from_credential(chosen: ChosenCredential) -> Result<ProviderLogin, 
             "store it again with `ralph store-token`",
         )
     };
-    let made = match credential.kind {
+    let route = match credential.kind {
         CredentialKind::AnthropicOauth => Route::anthropic_login(token.secret),
         CredentialKind::AnthropicApiKey => Route::anthropic_key(token.secret),
         CredentialKind::AnthropicGateway => {
@@ -175,16 +175,16 @@ pub fn login_from_credential(chosen: ChosenCredential) -> Result<ProviderLogin, 
         }
         CredentialKind::Openai => Route::openai(token.secret),
     };
-    let made = made.and_then(|route| match &address {
+    let route = route.and_then(|route| match &address {
         Some(address) => route.with_base_url(address.as_str()),
         None => Ok(route),
     });
-    let route = made.map_err(unusable)?;
-    let named = address.as_ref().map(|_| route.endpoint().clone());
+    let route = route.map_err(unusable)?;
+    let custom_endpoint = address.as_ref().map(|_| route.endpoint().clone());
     Ok(ProviderLogin {
         credential,
         route,
-        custom_endpoint: named,
+        custom_endpoint,
         custom_base_url: address,
         mode,
         renew_command: store_command(&owner, Some(mode)),

@@ -265,10 +265,10 @@ impl Environment {
 
     /// Returns the proxy for a scheme, `http` or `https`.
     pub fn proxy(&self, scheme: &str) -> Option<&str> {
-        let small = format!("{scheme}_proxy");
+        let lowercase = format!("{scheme}_proxy");
         [
-            small.as_str(),
-            &small.to_uppercase(),
+            lowercase.as_str(),
+            &lowercase.to_uppercase(),
             "all_proxy",
             "ALL_PROXY",
         ]
@@ -283,7 +283,7 @@ impl Environment {
 
     /// Returns the variables with the locations of toolchains: as set, or the default locations.
     pub fn toolchains(&self) -> BTreeMap<String, String> {
-        let usual = |directory: &str| {
+        let default_location = |directory: &str| {
             let path = self.home()?.join(directory);
             path.is_dir().then(|| path.to_string_lossy().into_owned())
         };
@@ -293,7 +293,7 @@ impl Environment {
                 let value = self
                     .get(name)
                     .map(str::to_owned)
-                    .or_else(|| usual(directory?))?;
+                    .or_else(|| default_location(directory?))?;
                 Some((name.to_owned(), value))
             })
             .collect()
@@ -333,16 +333,16 @@ fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let mut words = upper.split('_');
     // The location of a secret is not secret.
-    let is_place = ["_SOCK", "_FILE", "_PATH", "_DIR"]
+    let is_location = ["_SOCK", "_FILE", "_PATH", "_DIR"]
         .iter()
         .any(|ending| upper.ends_with(ending));
-    let says_so = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"]
+    let has_marker = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"]
         .iter()
         .any(|word| upper.contains(word));
     let has_word = words.any(|word| {
         matches!(word, "PAT" | "PEM" | "AUTH" | "AUTHORIZATION" | "KEYS") || word.ends_with("KEY")
     });
-    !is_place && (says_so || has_word)
+    !is_location && (has_marker || has_word)
 }
 
 impl From<NoStateDirError> for AppError {

@@ -172,28 +172,29 @@ impl ProfileMerge<'_> {
 
     /// Returns whether a value only repeats the default of the provider or of the user's file.
     fn is_provider_default(&self, field: &str, name: &str, profile: &ModelProfile) -> bool {
-        let usual = ModelChoice {
+        let default_choice = ModelChoice {
             api_base: None,
             api_key_env: None,
             ..profile.to_model_choice(name)
         };
         // An unknown provider has no defaults.
-        let usual = available(ModelEndpoint::for_choice(&usual));
-        let usual_base = usual
+        let defaults = available(ModelEndpoint::for_choice(&default_choice));
+        let default_base = defaults
             .as_ref()
-            .and_then(|usual| usual.default_base.as_deref());
-        let base = profile.api_base.as_deref().or(usual_base);
-        let is_usual_base =
-            base.is_some_and(|base| usual_base.is_some_and(|usual| origin(base) == origin(usual)));
+            .and_then(|defaults| defaults.default_base.as_deref());
+        let base = profile.api_base.as_deref().or(default_base);
+        let is_default_base = base.is_some_and(|base| {
+            default_base.is_some_and(|default| origin(base) == origin(default))
+        });
         let users = &self.effective.user_keys;
         match field {
-            "api_base" => is_usual_base || base.is_some_and(|base| users.has_address(base)),
+            "api_base" => is_default_base || base.is_some_and(|base| users.has_address(base)),
             "api_key_env" => {
                 let variable = profile.api_key_env.as_deref().unwrap_or_default();
-                let is_usual_key = usual
-                    .as_ref()
-                    .is_some_and(|usual| usual.key_variables.iter().any(|known| known == variable));
-                is_usual_base && is_usual_key
+                let is_default_key = defaults.as_ref().is_some_and(|defaults| {
+                    defaults.key_variables.iter().any(|known| known == variable)
+                });
+                is_default_base && is_default_key
                     || base.is_some_and(|base| self.effective.sends_key(variable, base))
             }
             _ => false,

@@ -131,7 +131,7 @@ pub struct ModelProfiles {
     pub(super) user_keys: KeyDestinations,
 }
 
-/// The requested profile does not exist.
+/// The requested profile does not exist, or lacks an approval.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no model profile `{name}`")]
 pub struct ProfileError {

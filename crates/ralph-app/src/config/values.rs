@@ -82,7 +82,7 @@ impl Cpus {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "it is positive, and more processors than fit are as many as fit"
+        reason = "the number is positive, and the cast saturates"
     )]
     pub fn thousandths(self) -> u32 {
         (self.number * 1000.0) as u32

@@ -116,6 +116,7 @@ impl EgressSummarizer {
         }
         let summary = pending.take();
         if !is_doubled {
+            // An estimate of the line's size.
             self.timed_bytes += 512;
         }
         Some(summary)

@@ -20,7 +20,7 @@ pub struct ImageBuildRequest {
     pub dockerfile: Option<DockerfileChoice>,
     /// The agent, if it is an agent's image.
     pub agent: Option<AgentImage>,
-    /// An additional name.
+    /// The name of the image; for an agent's image, an additional one.
     pub tag: Option<ImageName>,
 }
 

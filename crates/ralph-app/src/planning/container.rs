@@ -1,4 +1,4 @@
-//! The containers of a run.
+//! The resources of a run's sandbox, and the Docker Engine of its containers.
 
 use ralph_core::plan::{ContainerPlan, LocalPlan};
 use ralph_core::ports::SandboxProvider;
@@ -124,8 +124,8 @@ fn gibibytes(number: u32) -> u64 {
     u64::from(number) << 30
 }
 
-/// Returns the engine that the user's other tools use, or else the first engine of the settings
-/// that answers.
+/// Returns the engine of `DOCKER_HOST`, or else the first engine of the settings that responds.
+/// `None` is the default engine of this machine.
 pub async fn find_docker_engine(
     settings: &Settings,
     app: &App,

@@ -95,7 +95,7 @@ pub(crate) fn unused_list_notice(settings: &NetworkSettings) -> Option<String> {
     })
 }
 
-/// Returns the network plan of a run whose sandbox has a gate, and notices for the user.
+/// Returns the network plan of a run whose sandbox has a gate, and a notice for the user.
 pub(crate) async fn plan_for_run(
     sandbox: &str,
     access: Option<&AgentAccess>,

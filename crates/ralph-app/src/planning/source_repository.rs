@@ -75,11 +75,11 @@ impl SourceRepository {
                 return Vec::new();
             }
         };
-        let own = task_file.strip_prefix(&self.path);
-        let own = own.map_or_else(|_| String::new(), |path| path.display().to_string());
+        let task_path = task_file.strip_prefix(&self.path);
+        let task_path = task_path.map_or_else(|_| String::new(), |path| path.display().to_string());
         let dirty = status
             .lines()
-            .filter(|line| line.get(3..) != Some(own.as_str()))
+            .filter(|line| line.get(3..) != Some(task_path.as_str()))
             .count();
         if dirty == 0 {
             return Vec::new();

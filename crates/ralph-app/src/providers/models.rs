@@ -47,8 +47,8 @@ pub struct KeyStatus {
 }
 
 impl ModelFactory {
-    /// Returns the model of a choice. `used` are the entries of a script that the run has already
-    /// used.
+    /// Returns the model of a choice. `used` are the entries of a script or of a replayed run that the
+    /// run has already used.
     pub fn create(
         &self,
         choice: &ModelChoice,
@@ -99,8 +99,8 @@ impl ModelFactory {
         Ok(self.profiles()?.prices()?)
     }
 
-    /// Returns the doctor's profile. Returns `None` if the file cannot be read, which is reported
-    /// when one of its profiles is chosen.
+    /// Returns the name of the doctor's profile. Returns `None` if the profiles cannot be read; choosing
+    /// one of them reports the reason.
     pub fn doctor_profile(&self) -> Option<String> {
         match self.profiles() {
             Ok(profiles) => profiles.doctor_name().map(str::to_owned),
@@ -111,7 +111,8 @@ impl ModelFactory {
         }
     }
 
-    /// Returns the status of a model's key, or `None` for a model without network access.
+    /// Returns the status of a model's key, or `None` for a model without network access or with an
+    /// invalid name.
     pub fn key_status(&self, choice: &ModelChoice) -> Option<KeyStatus> {
         // Creating the model reports a name without an endpoint.
         let Ok(endpoint) = ModelEndpoint::for_choice(choice) else {
@@ -170,12 +171,12 @@ impl ModelFactory {
         variable: &str,
         base: &str,
     ) -> bool {
-        let usual = ModelChoice {
+        let default_choice = ModelChoice {
             api_base: None,
             api_key_env: None,
             ..choice.clone()
         };
-        let Ok(usual) = ModelEndpoint::for_choice(&usual) else {
+        let Ok(default_endpoint) = ModelEndpoint::for_choice(&default_choice) else {
             return false;
         };
         let mut addresses = endpoint.base_variables.iter();
@@ -183,10 +184,11 @@ impl ModelFactory {
             let address = self.environment.api_address(name);
             address.is_some_and(|address| origin(address) == origin(base))
         });
-        let is_usual = usual
+        let is_default = default_endpoint
             .default_base
-            .is_some_and(|usual| origin(&usual) == origin(base));
-        usual.key_variables.iter().any(|own| own == variable) && (is_usual || is_named)
+            .is_some_and(|default| origin(&default) == origin(base));
+        let mut variables = default_endpoint.key_variables.iter();
+        variables.any(|own| own == variable) && (is_default || is_named)
     }
 
     fn key_withheld_error(&self, choice: &ModelChoice, variable: &str, base: &str) -> AppError {

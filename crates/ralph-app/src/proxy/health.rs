@@ -48,7 +48,7 @@ impl Health {
     }
 }
 
-/// Returns twelve digits that change with the proxy's source code.
+/// Returns twelve hexadecimal digits that change with ralph's version and with these source files.
 pub fn source_version() -> String {
     let mut hasher = Sha256::new();
     for source in [

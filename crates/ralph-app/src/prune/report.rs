@@ -24,7 +24,7 @@ pub struct PruneReport {
     pub dry_run: bool,
     /// Removed items; in a dry run, stale items.
     pub removed: Vec<PruneEntry>,
-    /// Items in use.
+    /// Items that are not stale.
     pub kept: Vec<PruneEntry>,
     /// Stale items that could not be removed.
     pub failed: Vec<PruneEntry>,
@@ -166,7 +166,7 @@ impl PruneReport {
         list.push(entry);
     }
 
-    /// Removes unused volumes of an engine.
+    /// Removes the volumes and containers that interrupted or other builds of ralph left on an engine.
     async fn remove_unused_volumes(
         &mut self,
         provider: &DockerProvider,

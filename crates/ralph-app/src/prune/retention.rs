@@ -108,7 +108,7 @@ pub(super) enum KeepReason {
     UnknownOwner,
     /// The creator may still use the sandbox.
     MaybeInUse,
-    /// A process works in the sandbox.
+    /// A process works on the run of the sandbox.
     Held,
     /// The run of the sandbox cannot be read.
     Unreadable,

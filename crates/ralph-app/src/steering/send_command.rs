@@ -120,9 +120,11 @@ fn send_to_process(
         let mut done = None;
         reader.read_new(&mut |record, _| {
             if let Event::Command(CommandEvent::CommandReceived {
-                id: of, refused, ..
+                id: received_id,
+                refused,
+                ..
             }) = &record.event
-                && *of == id
+                && *received_id == id
             {
                 accepted = refused.is_none();
                 refusal.clone_from(refused);
@@ -149,7 +151,7 @@ fn send_to_process(
 /// Returns the result of a command if the event contains it.
 fn command_result(event: &Event, id: &str) -> Option<CommandResult> {
     let Event::Command(CommandEvent::CommandDone {
-        id: of,
+        id: received_id,
         done,
         detail,
         output,
@@ -157,7 +159,7 @@ fn command_result(event: &Event, id: &str) -> Option<CommandResult> {
     else {
         return None;
     };
-    (of == id).then(|| CommandResult {
+    (received_id == id).then(|| CommandResult {
         succeeded: *done,
         detail: detail.clone(),
         output: output.clone(),

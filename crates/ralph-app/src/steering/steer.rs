@@ -79,9 +79,11 @@ fn send_and_wait(
         let mut reply = None;
         reader.read_new(&mut |record, _| {
             if let Event::Command(CommandEvent::CommandReceived {
-                id: of, refused, ..
+                id: received_id,
+                refused,
+                ..
             }) = &record.event
-                && *of == id
+                && *received_id == id
             {
                 reply = Some(refused.clone());
             }

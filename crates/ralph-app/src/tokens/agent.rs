@@ -100,8 +100,8 @@ impl AgentWire {
         }
     }
 
-    /// Returns whether a credential has the format of that API. Another one must not be sent there
-    /// without a request.
+    /// Returns whether a credential has the format of that API. A credential in another format is sent
+    /// there only if the user names the API explicitly.
     pub fn matches_key(self, credential: &str) -> bool {
         let is_anthropic = credential.starts_with(Self::ANTHROPIC_PREFIX);
         match self {

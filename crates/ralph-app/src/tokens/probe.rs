@@ -85,28 +85,29 @@ fn auth_headers(
     mode: AuthMode,
     token: &AuthToken,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, ProbeError> {
-    let hidden = |text: String| {
+    let sensitive = |text: String| {
         // A token has only valid header characters, so this never fails.
         let mut value = HeaderValue::from_str(&text).map_err(|_| ProbeError::NoApi)?;
         value.set_sensitive(true);
         Ok(value)
     };
     let secret = token.secret.expose();
-    let bearer = || hidden(format!("Bearer {secret}")).map(|value| (AUTHORIZATION, value));
+    let bearer = || sensitive(format!("Bearer {secret}")).map(|value| (AUTHORIZATION, value));
     let key = HeaderName::from_static("x-api-key");
     Ok(match (wire, mode) {
         (AgentWire::AnthropicMessages, AuthMode::Oauth) => {
             vec![ANTHROPIC_VERSION, OAUTH_BETA, bearer()?]
         }
         (AgentWire::AnthropicMessages, AuthMode::ApiKey) => {
-            vec![ANTHROPIC_VERSION, (key, hidden(secret.to_owned())?)]
+            vec![ANTHROPIC_VERSION, (key, sensitive(secret.to_owned())?)]
         }
         (AgentWire::AnthropicMessages, AuthMode::Gateway) => vec![ANTHROPIC_VERSION, bearer()?],
         (AgentWire::OpenAiResponses | AgentWire::OpenAiChat, _) => vec![bearer()?],
     })
 }
 
-/// Decides by the status only. The body is not repeated, because it may contain the token.
+/// Decides by the status, and for 404 also by the form of the body. The error does not contain the
+/// body, because that may repeat the token.
 fn check_response(address: BaseUrl, response: &TokenHttpResponse) -> Result<(), ProbeError> {
     let status = response.status;
     match status {

@@ -111,13 +111,13 @@ impl AuthToken {
 
     /// Returns the JSON to store, in printable ASCII.
     pub fn to_json(&self) -> Secret {
-        let written = TokenJson {
+        let json = TokenJson {
             access_token: self.secret.expose(),
             expires_at: self.expires.map(Timestamp::as_millisecond),
             base_url: self.base_url.as_ref().map(BaseUrl::as_str),
             model_prefix: self.model_prefix.as_deref(),
         };
-        Secret::new(written.to_text())
+        Secret::new(json.to_text())
     }
 
     /// Returns whether the credential has expired.

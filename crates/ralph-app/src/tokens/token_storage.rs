@@ -142,8 +142,8 @@ impl TokenStorage {
             })
     }
 
-    /// Returns the stores of credentials. A file exists only if the keyring could not be used the
-    /// last time, so it is the newer one.
+    /// Returns the stores of credentials. Saving to the keyring removes the file, so an existing file
+    /// is newer than the entry in the keyring.
     fn stores(&self) -> impl Iterator<Item = &dyn TokenStore> {
         let files = Some(&self.files as &dyn TokenStore);
         let keyring = self.keyring.as_deref();

@@ -23,7 +23,7 @@ const MAX_ERROR_CHARS: usize = 200;
 /// The reason why a program could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringProgramError {
-    /// The program cannot be started.
+    /// The program cannot be started, or its output cannot be read.
     #[error("cannot run `{}`: {source}", program.display())]
     Start { program: PathBuf, source: io::Error },
     /// The program took too long.
