@@ -138,8 +138,11 @@ async fn refuse_missing_objects(path: &Path, branch: &str, git: &HostGit) -> Res
     let is_partial = git
         .run_as_user(path, &["config", "--get-regexp", keys])
         .await;
-    if is_partial.is_err() {
-        return Ok(());
+    match is_partial {
+        Ok(_) => {}
+        // Git fails without a message if no key matches.
+        Err(GitError::Failed { .. }) => return Ok(()),
+        Err(error) => return Err(unreadable(path, &error)),
     }
     let reference = format!("refs/heads/{branch}");
     let listing = [

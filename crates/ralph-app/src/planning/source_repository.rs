@@ -133,7 +133,11 @@ async fn current_branch(path: &Path, git: &HostGit) -> Result<String, AppError> 
     let branch = git
         .run_as_user(path, &["symbolic-ref", "--quiet", "--short", "HEAD"])
         .await
-        .map_err(|_| {
+        .map_err(|error| {
+            // Git fails without a message if no branch is checked out.
+            if !matches!(error, GitError::Failed { .. }) {
+                return repository::unreadable(path, &error);
+            }
             AppError::runtime(
                 format!("no branch is checked out in `{}`", path.display()),
                 "the work needs a branch to start from",

@@ -122,10 +122,12 @@ impl TrustReview {
         commit: &CommitId,
         (git, scope): (&HostGit, ReviewScope),
     ) {
-        if scope.containers
-            && let Ok(config) = git.project_config(repository, commit).await
-        {
-            self.add_config(&config, scope);
+        if !scope.containers {
+            return;
+        }
+        match git.project_config(repository, commit).await {
+            Ok(config) => self.add_config(&config, scope),
+            Err(error) => tracing::debug!(%error, "the review leaves out `.agent-loop`"),
         }
     }
 
