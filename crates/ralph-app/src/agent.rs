@@ -3,6 +3,7 @@
 use ralph_core::net::{Endpoint, ProviderTool};
 use ralph_core::plan::AgentPlan;
 use ralph_gate::{Route, RouteError};
+use ralph_guest::available;
 use ralph_providers::agent::{AgentCredential, CredentialKind, Preset};
 
 use crate::error::AppError;
@@ -111,15 +112,15 @@ pub async fn find_credential(
                             owner,
                         }));
                     }
-                    Err(TokenError::Missing { unasked, .. }) => {
-                        missing = missing.or(Some((owner, mode, unasked)));
+                    Err(TokenError::Missing { keyring_error, .. }) => {
+                        missing = missing.or(Some((owner, mode, keyring_error)));
                     }
                     Err(error) => return Err(error.into()),
                 }
             }
         }
     }
-    let Some((agent, mode, unasked)) = missing else {
+    let Some((agent, mode, keyring_error)) = missing else {
         return Ok(None);
     };
     // An agent with several ways to log in accepts any of them.
@@ -127,7 +128,7 @@ pub async fn find_credential(
     let error = TokenError::Missing {
         agent,
         mode,
-        unasked,
+        keyring_error,
     };
     Err(error.into())
 }
@@ -143,7 +144,7 @@ fn credential_owners(name: &str, kind: CredentialKind, mode: AuthMode) -> Vec<Ag
     };
     let mut names: Vec<AgentName> = [name, usual]
         .into_iter()
-        .filter_map(|name| AgentName::parse(name).ok())
+        .filter_map(|name| available(AgentName::parse(name)))
         .filter(|name| AgentAuth::for_agent(name).modes.contains(&mode))
         .collect();
     names.dedup();
@@ -177,7 +178,7 @@ pub fn login_from_credential(chosen: ChosenCredential) -> Result<ProviderLogin, 
             "store it again with `ralph store-token`",
         )
     };
-    let made = match credential.kind {
+    let route = match credential.kind {
         CredentialKind::AnthropicOauth => Route::anthropic_login(token.secret),
         CredentialKind::AnthropicApiKey => Route::anthropic_key(token.secret),
         CredentialKind::AnthropicGateway => {
@@ -186,16 +187,16 @@ pub fn login_from_credential(chosen: ChosenCredential) -> Result<ProviderLogin, 
         }
         CredentialKind::Openai => Route::openai(token.secret),
     };
-    let made = made.and_then(|route| match &address {
+    let route = route.and_then(|route| match &address {
         Some(address) => route.with_base_url(address.as_str()),
         None => Ok(route),
     });
-    let route = made.map_err(unusable)?;
-    let named = address.as_ref().map(|_| route.endpoint().clone());
+    let route = route.map_err(unusable)?;
+    let custom_endpoint = address.as_ref().map(|_| route.endpoint().clone());
     Ok(ProviderLogin {
         credential,
         route,
-        custom_endpoint: named,
+        custom_endpoint,
         custom_base_url: address,
         mode,
         renew_command: store_command(&owner, Some(mode)),

@@ -174,14 +174,14 @@ impl From<JournalError> for AppError {
         match error {
             JournalError::Store(error) => error.into(),
             JournalError::Empty { path } => Self::runtime(
-                format!("journal `{}` has no run in it", path.display()),
-                "it does not begin with a run's creation",
+                format!("journal `{}` contains no run", path.display()),
+                "its first record does not create a run",
                 "remove its directory, then start the task again with `ralph run`",
             ),
             JournalError::Damaged { path, line, why } => Self::runtime(
                 format!("journal `{}` is damaged at line {line}", path.display()),
                 why,
-                "put back a copy of the file, or start the task again with `ralph run --new`",
+                "restore the file from a copy, or start the task again with `ralph run --new`",
             ),
             JournalError::Newer { .. } => Self::runtime(error.to_string(), "", UPGRADE_HINT),
             JournalError::Unknown { path, line, what } => Self::runtime(
@@ -190,7 +190,7 @@ impl From<JournalError> for AppError {
                 UPGRADE_HINT,
             ),
             JournalError::Held { run, pid } => Self::runtime(
-                format!("run `{run}` is taken"),
+                format!("run `{run}` is in use"),
                 match pid {
                     Some(pid) => format!("process {pid} works on it"),
                     None => "another process works on it".to_owned(),
@@ -201,7 +201,7 @@ impl From<JournalError> for AppError {
                 ErrorKind::RunLost,
                 format!("run `{run}` {}", lost_to(pid)),
                 "its journal was replaced, removed or changed; this process writes nothing more",
-                format!("see where it stands with `ralph show {run}`"),
+                format!("check its status with `ralph show {run}`"),
             ),
         }
     }
@@ -224,7 +224,7 @@ impl From<FindError> for AppError {
             ),
             FindError::Unknown(query) => Self::runtime(
                 format!("there is no run `{query}`"),
-                "no id starts with it, and no task has it as its id",
+                "no run id starts with it, and no task has this id",
                 "list them with `ralph runs`",
             ),
             FindError::Ambiguous { query, matches } => {
@@ -234,9 +234,9 @@ impl From<FindError> for AppError {
                     more => format!(" and {more} more"),
                 };
                 Self::runtime(
-                    format!("`{query}` fits {} runs", matches.len()),
+                    format!("`{query}` matches {} runs", matches.len()),
                     format!("{listed}{more}"),
-                    "give more characters of the id",
+                    "use more characters of the id",
                 )
             }
         }
@@ -311,14 +311,14 @@ mod tests {
             text.join("\n"),
             snapbox::str![[r"
 there are no runs yet — nothing has been started with this state directory — start one with `ralph run`
-there is no run `x` — no id starts with it, and no task has it as its id — list them with `ralph runs`
-`26` fits 2 runs — 26-0, 26-1 — give more characters of the id
-`26` fits 7 runs — 26-0, 26-1, 26-2, 26-3, 26-4 and 2 more — give more characters of the id
+there is no run `x` — no run id starts with it, and no task has this id — list them with `ralph runs`
+`26` matches 2 runs — 26-0, 26-1 — use more characters of the id
+`26` matches 7 runs — 26-0, 26-1, 26-2, 26-3, 26-4 and 2 more — use more characters of the id
 cannot append to `/s/journal.jsonl` — no storage space — free some space and run `ralph resume`; nothing that was recorded is lost
-run `r` is taken — process 7 works on it — steer it with `ralph pause r` or `ralph stop r`
-run `r` was taken over by pid 8 — its journal was replaced, removed or changed; this process writes nothing more — see where it stands with `ralph show r`
-run `r` no longer belongs to this process — its journal was replaced, removed or changed; this process writes nothing more — see where it stands with `ralph show r`
-journal `/j` is damaged at line 3 — record 4 does not follow record 2 — put back a copy of the file, or start the task again with `ralph run --new`
+run `r` is in use — process 7 works on it — steer it with `ralph pause r` or `ralph stop r`
+run `r` was taken over by pid 8 — its journal was replaced, removed or changed; this process writes nothing more — check its status with `ralph show r`
+run `r` does not belong to this process any more — its journal was replaced, removed or changed; this process writes nothing more — check its status with `ralph show r`
+journal `/j` is damaged at line 3 — record 4 does not follow record 2 — restore the file from a copy, or start the task again with `ralph run --new`
 run `r` was written by ralph 9.1.0 (journal format 2), this is ralph [..] (format 1) — upgrade ralph
 run `r` was written by a newer ralph (journal format 2), this is ralph [..] (format 1) — upgrade ralph
 journal `/j` has an unknown event `x` at line 3 — a newer ralph wrote it, this is ralph [..] — upgrade ralph

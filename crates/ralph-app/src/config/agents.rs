@@ -30,7 +30,10 @@ pub fn load_agents(layers: &ConfigLayers) -> Result<Layered<Agents>, ConfigFileE
             ConfigFileError::invalid_at(&file.path, &text, error.offset, error.why)
         };
         agents.clone().extend(&text).map_err(wrong)?;
-        let entries: toml::Table = text.parse().unwrap_or_default();
+        let entries: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            ConfigFileError::invalid_at(&file.path, &text, offset, error.message().to_owned())
+        })?;
         let hosts = entries.values().filter_map(|entry| entry.get("hosts"));
         let hosts = hosts.filter_map(toml::Value::as_array).flatten();
         let hosts = hosts.filter_map(toml::Value::as_str);
@@ -90,10 +93,9 @@ impl AgentsMerge<'_> {
         value: &toml::Value,
     ) -> Option<toml::Value> {
         let key = format!("{agent}.{field}");
-        // Our own types always serialize.
-        let asked = serde_json::to_value(value).unwrap_or_default();
+        let requested = serde_json::to_value(value).expect("a TOML value is valid JSON");
         let known = self.current_value(agent, entry, field);
-        let (authority, rule) = judge(TrustFile::Agents, &key, &asked, known.as_ref());
+        let (authority, rule) = judge(TrustFile::Agents, &key, &requested, known.as_ref());
         match (authority, rule) {
             (TrustAuthority::Harmless, _) => Some(value.clone()),
             (TrustAuthority::Proposal, Some(rule)) => {
@@ -109,15 +111,15 @@ impl AgentsMerge<'_> {
             }
             (TrustAuthority::UserOnly | TrustAuthority::Proposal, rule) => {
                 if let Some(rule) = rule {
-                    let value = display_value(&asked);
-                    let told = UserOnlyValue::new(
+                    let value = display_value(&requested);
+                    let overreach = UserOnlyValue::new(
                         self.file.display_name(),
                         TrustFile::Agents,
                         &key,
                         &value,
                         rule,
                     );
-                    self.findings.overreach.push(told);
+                    self.findings.overreach.push(overreach);
                 }
                 None
             }
@@ -127,7 +129,10 @@ impl AgentsMerge<'_> {
     /// Returns the effective value of the agent that an entry changes.
     fn current_value(&self, agent: &str, entry: &toml::Table, field: &str) -> Option<Value> {
         let like = entry.get("like").and_then(toml::Value::as_str);
-        let known = self.agents.get(like.unwrap_or(agent)).ok()?;
+        // A new agent has no value yet.
+        let Ok(known) = self.agents.get(like.unwrap_or(agent)) else {
+            return None;
+        };
         match field {
             "command" => Some(known.command.clone().into()),
             "model_arguments" => Some(known.model_arguments.clone().into()),
@@ -212,10 +217,10 @@ mod tests {
         assert_eq!(proposed, ["evil.example"]);
         fs::write(&file, "# mine\n[mine]\n  comand = []\n").unwrap();
         let error = load(user.path(), project.path()).unwrap_err().to_string();
-        let place = format!(
+        let position = format!(
             "`{}` line 3, column 3: unknown field `comand`",
             file.display()
         );
-        assert!(error.starts_with(&place), "{error}");
+        assert!(error.starts_with(&position), "{error}");
     }
 }

@@ -42,11 +42,11 @@ pub fn allow_host_in_project(
     directory: &Path,
     host: &AllowlistEntry,
 ) -> Result<AllowedHost, AllowHostError> {
-    let there = super::find_project_file(directory, Settings::FILE);
-    let text = there
+    let existing = super::find_project_file(directory, Settings::FILE);
+    let text = existing
         .as_ref()
         .map_or_else(|| Ok(String::new()), ProjectFile::read)?;
-    let path = there.map_or_else(
+    let path = existing.map_or_else(
         || project_root(directory).join(Settings::FILE),
         |file| file.path,
     );
@@ -66,11 +66,11 @@ pub fn allow_host_in_project(
 /// Replaces the content of a file. Follows symbolic links and preserves the permissions.
 fn replace_file(path: &Path, text: &str) -> Result<(), StoreError> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let rights = fs::metadata(&path).map(|there| there.permissions());
+    let permissions = fs::metadata(&path).map(|metadata| metadata.permissions());
     durable::write_shared(&path, text.as_bytes())?;
-    if let Ok(rights) = rights {
-        fs::set_permissions(&path, rights)
-            .map_err(StoreError::when("change the rights of", &path))?;
+    if let Ok(permissions) = permissions {
+        fs::set_permissions(&path, permissions)
+            .map_err(StoreError::when("change the permissions of", &path))?;
     }
     Ok(())
 }
@@ -86,7 +86,7 @@ fn with_host(
     if network
         .allowed
         .iter()
-        .any(|there| AllowlistEntry::parse(there).as_ref() == Ok(host))
+        .any(|existing| AllowlistEntry::parse(existing).as_ref() == Ok(host))
     {
         return Ok(None);
     }
@@ -96,7 +96,7 @@ fn with_host(
         ConfigFileError::invalid_at(path, text, offset, error.message().replace('\n', ", "))
     })?;
     let table =
-        network_table(&mut document).ok_or_else(|| wrong("`sandbox.network` is no table"))?;
+        network_table(&mut document).ok_or_else(|| wrong("`sandbox.network` is not a table"))?;
     // A policy that denies everything would also deny this host. Changing it must not allow other
     // hosts that are listed.
     if network.policy == NetworkPolicySetting::Deny && network.allowed.is_empty() {
@@ -107,7 +107,7 @@ fn with_host(
         .or_insert_with(|| Item::Value(Value::Array(Array::new())));
     let list = list
         .as_array_mut()
-        .ok_or_else(|| wrong("`sandbox.network.allowed` is no list"))?;
+        .ok_or_else(|| wrong("`sandbox.network.allowed` is not a list"))?;
     push_host(list, &host.to_string());
     Ok(Some(document.to_string()))
 }
@@ -128,10 +128,10 @@ fn set_policy(table: &mut dyn TableLike) {
     let allowlist = Value::from("allowlist");
     // Replaces only the value: a comment above belongs to the key.
     match table.get_mut("policy").and_then(Item::as_value_mut) {
-        Some(there) => {
-            let decor = there.decor().clone();
-            *there = allowlist;
-            *there.decor_mut() = decor;
+        Some(existing) => {
+            let decor = existing.decor().clone();
+            *existing = allowlist;
+            *existing.decor_mut() = decor;
         }
         None => drop(table.insert("policy", Item::Value(allowlist))),
     }

@@ -1,6 +1,7 @@
 //! The user's approvals of a repository's proposals: one file per repository in the state
 //! directory.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ralph_core::id::Digest;
@@ -66,16 +67,20 @@ impl Approvals {
     }
 
     /// Reads the approvals of all repositories, ordered by path.
-    pub fn load_all(state: &Path) -> Vec<ApprovalRecord> {
-        let entries = std::fs::read_dir(state.join(TRUST_DIR));
-        let mut records: Vec<ApprovalRecord> = entries
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| read_record(&entry.path()))
-            .collect();
+    pub fn load_all(state: &Path) -> Result<Vec<ApprovalRecord>, StoreError> {
+        let directory = state.join(TRUST_DIR);
+        let entries = match std::fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::when("read", &directory)(error)),
+        };
+        let mut records: Vec<ApprovalRecord> = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(StoreError::when("read", &directory))?;
+            records.extend(read_record(&entry.path()));
+        }
         records.sort_by(|a, b| a.repository.cmp(&b.repository));
-        records
+        Ok(records)
     }
 
     /// Returns the root of the repository.
@@ -140,22 +145,43 @@ impl Approvals {
             return Ok(());
         };
         path.parent().map_or(Ok(()), durable::create_dir)?;
-        // Our own types always serialize.
-        let text = serde_json::to_string_pretty(&self.record).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&self.record)
+            .map_err(io::Error::from)
+            .map_err(StoreError::when("write", path))?;
         durable::write_shared(path, format!("{text}\n").as_bytes())
     }
 }
 
+/// Reads the file of a repository. A damaged file is logged and approves nothing.
 fn read_record(path: &Path) -> Option<ApprovalRecord> {
-    let file = read_regular(path, path.parent()?, MAX_BYTES).ok()?;
-    let record: ApprovalRecord = serde_json::from_slice(&file.bytes).ok()?;
-    (record.version == VERSION).then_some(record)
+    let file = match read_regular(path, path.parent()?, MAX_BYTES) {
+        Ok(file) => file,
+        Err(error) if error.is_missing() => return None,
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the approvals in `{}`", path.display());
+            return None;
+        }
+    };
+    match serde_json::from_slice::<ApprovalRecord>(&file.bytes) {
+        Ok(record) => (record.version == VERSION).then_some(record),
+        Err(error) => {
+            tracing::warn!(%error, "cannot use the approvals in `{}`", path.display());
+            None
+        }
+    }
 }
 
 /// Returns the URL of the remote `origin` from the repository's configuration.
 fn origin_url(repository: &Path) -> Option<String> {
     let config = repository.join(".git/config");
-    let file = read_regular(&config, repository, MAX_BYTES).ok()?;
+    let file = match read_regular(&config, repository, MAX_BYTES) {
+        Ok(file) => file,
+        Err(error) => {
+            // A linked work tree and a plain directory have no such file.
+            tracing::debug!(%error, "no origin is known for `{}`", repository.display());
+            return None;
+        }
+    };
     let text = String::from_utf8_lossy(&file.bytes).into_owned();
     let mut lines = text
         .lines()
@@ -200,7 +226,7 @@ mod tests {
         assert_eq!(load(&one).earlier_values(&proposal("d")), ["c"]);
         approvals.add(&[proposal("d")]).unwrap();
         assert!(load(&one).covers(&proposal("c")) && load(&one).covers(&proposal("d")));
-        assert_eq!(Approvals::load_all(&state).len(), 1);
+        assert_eq!(Approvals::load_all(&state).unwrap().len(), 1);
         let clone = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = /elsewhere\n";
         fs::write(one.join(".git/config"), clone).unwrap();
         assert!(!load(&one).covers(&proposal("c")), "another origin");

@@ -14,9 +14,9 @@ fn parse_line(line: &str) -> Option<(String, String)> {
         .unwrap_or(line);
     let (name, value) = line.split_once('=')?;
     let name = name.trim();
-    let shaped = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    shaped.then(|| (name.to_owned(), unquote(value.trim())))
+    is_name.then(|| (name.to_owned(), unquote(value.trim())))
 }
 
 fn unquote(value: &str) -> String {

@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use ralph_core::parse_value;
 use ralph_core::path::absolute_search_path;
 use ralph_core::secret::Secret;
 
@@ -69,7 +70,7 @@ pub struct Environment {
 
 /// The location of the state directory is unknown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no place for the state directory: neither RALPH_HOME nor HOME is set")]
+#[error("the location of the state directory is unknown: neither RALPH_HOME nor HOME is set")]
 pub struct NoStateDirError;
 
 impl Environment {
@@ -215,7 +216,7 @@ impl Environment {
 
     /// Returns the width of the terminal according to the shell.
     pub fn columns(&self) -> Option<usize> {
-        let columns = self.get("COLUMNS")?.parse().ok()?;
+        let columns: usize = parse_value(self.get("COLUMNS")?)?;
         (columns > 0).then_some(columns)
     }
 
@@ -261,7 +262,13 @@ impl Environment {
 
     /// Returns the address of the gateway that accepts `ANTHROPIC_AUTH_TOKEN`.
     pub fn gateway(&self) -> Option<BaseUrl> {
-        BaseUrl::parse(self.get("ANTHROPIC_BASE_URL")?).ok()
+        match BaseUrl::parse(self.get("ANTHROPIC_BASE_URL")?) {
+            Ok(address) => Some(address),
+            Err(error) => {
+                tracing::warn!(%error, "`ANTHROPIC_BASE_URL` is not used");
+                None
+            }
+        }
     }
 
     /// Returns whether the name of a variable marks its value as a credential.
@@ -278,10 +285,10 @@ impl Environment {
 
     /// Returns the proxy for a scheme, `http` or `https`.
     pub fn proxy(&self, scheme: &str) -> Option<&str> {
-        let small = format!("{scheme}_proxy");
+        let lowercase = format!("{scheme}_proxy");
         [
-            small.as_str(),
-            &small.to_uppercase(),
+            lowercase.as_str(),
+            &lowercase.to_uppercase(),
             "all_proxy",
             "ALL_PROXY",
         ]
@@ -296,7 +303,7 @@ impl Environment {
 
     /// Returns the variables with the locations of toolchains: as set, or the default locations.
     pub fn toolchains(&self) -> BTreeMap<String, String> {
-        let usual = |directory: &str| {
+        let default_location = |directory: &str| {
             let path = self.home()?.join(directory);
             path.is_dir().then(|| path.to_string_lossy().into_owned())
         };
@@ -306,7 +313,7 @@ impl Environment {
                 let value = self
                     .get(name)
                     .map(str::to_owned)
-                    .or_else(|| usual(directory?))?;
+                    .or_else(|| default_location(directory?))?;
                 Some((name.to_owned(), value))
             })
             .collect()
@@ -346,22 +353,22 @@ fn is_secret_name(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let mut words = upper.split('_');
     // The location of a secret is not secret.
-    let is_place = ["_SOCK", "_FILE", "_PATH", "_DIR"]
+    let is_location = ["_SOCK", "_FILE", "_PATH", "_DIR"]
         .iter()
         .any(|ending| upper.ends_with(ending));
-    let says_so = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"]
+    let has_marker = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"]
         .iter()
         .any(|word| upper.contains(word));
     let has_word = words.any(|word| {
         matches!(word, "PAT" | "PEM" | "AUTH" | "AUTHORIZATION" | "KEYS") || word.ends_with("KEY")
     });
-    !is_place && (says_so || has_word)
+    !is_location && (has_marker || has_word)
 }
 
 impl From<NoStateDirError> for AppError {
     fn from(_: NoStateDirError) -> Self {
         Self::runtime(
-            "there is no place for the state directory",
+            "the location of the state directory is unknown",
             "neither RALPH_HOME nor HOME is set",
             "set RALPH_HOME to a directory of yours",
         )

@@ -6,6 +6,7 @@ use ralph_core::profile::ModelChoice;
 use ralph_core::trust::{
     TrustAuthority, TrustFile, TrustProposal, TrustRule, UserOnlyValue, judge, rule,
 };
+use ralph_guest::available;
 use ralph_providers::model::http::ModelEndpoint;
 use serde_json::Value;
 
@@ -30,10 +31,10 @@ pub fn load_profiles(layers: &ConfigLayers) -> Result<Layered<ModelProfiles>, Co
         let findings = TrustFindings::default();
         return Ok(Layered { value, findings });
     };
-    let asked = ModelProfiles::parse(&file.path, &file.read()?)?;
+    let requested = ModelProfiles::parse(&file.path, &file.read()?)?;
     let mut merge = ProfileMerge {
         layers,
-        in_force: match &own {
+        effective: match &own {
             Some(own) => own.clone(),
             None => into_profiles(ModelProfiles::built_in()?),
         },
@@ -42,9 +43,9 @@ pub fn load_profiles(layers: &ConfigLayers) -> Result<Layered<ModelProfiles>, Co
     };
     let mut all = own.unwrap_or_else(|| ModelProfiles {
         by_name: std::collections::BTreeMap::new(),
-        ..merge.in_force.clone()
+        ..merge.effective.clone()
     });
-    for (name, profile) in asked.profiles {
+    for (name, profile) in requested.profiles {
         if all.by_name.contains_key(&name) {
             merge.keep_user_profile(&name, &profile);
             continue;
@@ -54,7 +55,7 @@ pub fn load_profiles(layers: &ConfigLayers) -> Result<Layered<ModelProfiles>, Co
             Some(why) => drop(all.withheld.insert(name, why)),
         }
     }
-    if let Some(path) = asked.price_file {
+    if let Some(path) = requested.price_file {
         let folder = file.path.parent().unwrap_or(&file.root);
         let path = folder.join(path);
         let root = file.root.clone();
@@ -124,7 +125,7 @@ fn into_profiles(file: ModelsFile) -> ModelProfiles {
 /// Compares the profiles of a repository's file with the effective ones without it.
 struct ProfileMerge<'a> {
     layers: &'a ConfigLayers,
-    in_force: ModelProfiles,
+    effective: ModelProfiles,
     file: &'a ProjectFile,
     findings: TrustFindings,
 }
@@ -132,7 +133,7 @@ struct ProfileMerge<'a> {
 impl ProfileMerge<'_> {
     /// Records that a profile is not used because the user's file has one of the same name.
     fn keep_user_profile(&mut self, name: &str, profile: &ModelProfile) {
-        if self.in_force.by_name.get(name) != Some(profile) {
+        if self.effective.by_name.get(name) != Some(profile) {
             self.findings.notes.push(format!(
                 "`profiles.{name}` of `{}` is not used: your own models.yaml has a profile of that name",
                 self.file.display_name()
@@ -142,7 +143,7 @@ impl ProfileMerge<'_> {
 
     /// Returns and records why a profile cannot be used as it is. Returns `None` if it can be used.
     fn refusal(&mut self, name: &str, profile: &ModelProfile) -> Option<String> {
-        let known = self.in_force.by_name.get(name);
+        let known = self.effective.by_name.get(name);
         if known == Some(profile) {
             return None;
         }
@@ -152,9 +153,8 @@ impl ProfileMerge<'_> {
             let address = |profile: &ModelProfile| profile.api_base.as_deref().map(origin);
             known.litellm_model == profile.litellm_model && address(known) == address(profile)
         });
-        let known = known.and_then(|known| serde_json::to_value(known).ok());
-        // Our own types always serialize.
-        let fields = serde_json::to_value(profile).unwrap_or_default();
+        let known = known.map(profile_fields);
+        let fields = profile_fields(profile);
         let file = self.file.display_name();
         let mut refusal = None;
         for (field, value) in fields.as_object().into_iter().flatten() {
@@ -182,28 +182,30 @@ impl ProfileMerge<'_> {
 
     /// Returns whether a value only repeats the default of the provider or of the user's file.
     fn is_provider_default(&self, field: &str, name: &str, profile: &ModelProfile) -> bool {
-        let usual = ModelChoice {
+        let default_choice = ModelChoice {
             api_base: None,
             api_key_env: None,
             ..profile.to_model_choice(name)
         };
-        let usual = ModelEndpoint::for_choice(&usual).ok();
-        let usual_base = usual
+        // An unknown provider has no defaults.
+        let defaults = available(ModelEndpoint::for_choice(&default_choice));
+        let default_base = defaults
             .as_ref()
-            .and_then(|usual| usual.default_base.as_deref());
-        let base = profile.api_base.as_deref().or(usual_base);
-        let is_usual_base =
-            base.is_some_and(|base| usual_base.is_some_and(|usual| origin(base) == origin(usual)));
-        let users = &self.in_force.user_keys;
+            .and_then(|defaults| defaults.default_base.as_deref());
+        let base = profile.api_base.as_deref().or(default_base);
+        let is_default_base = base.is_some_and(|base| {
+            default_base.is_some_and(|default| origin(base) == origin(default))
+        });
+        let users = &self.effective.user_keys;
         match field {
-            "api_base" => is_usual_base || base.is_some_and(|base| users.has_address(base)),
+            "api_base" => is_default_base || base.is_some_and(|base| users.has_address(base)),
             "api_key_env" => {
                 let variable = profile.api_key_env.as_deref().unwrap_or_default();
-                let is_usual_key = usual
-                    .as_ref()
-                    .is_some_and(|usual| usual.key_variables.iter().any(|known| known == variable));
-                is_usual_base && is_usual_key
-                    || base.is_some_and(|base| self.in_force.sends_key(variable, base))
+                let is_default_key = defaults.as_ref().is_some_and(|defaults| {
+                    defaults.key_variables.iter().any(|known| known == variable)
+                });
+                is_default_base && is_default_key
+                    || base.is_some_and(|base| self.effective.sends_key(variable, base))
             }
             _ => false,
         }
@@ -233,16 +235,20 @@ impl ProfileMerge<'_> {
     fn report_overreach(&mut self, key: &str, value: &Value, rule: Option<&'static TrustRule>) {
         if let Some(rule) = rule {
             let value = display_value(value);
-            let told = UserOnlyValue::new(
+            let overreach = UserOnlyValue::new(
                 self.file.display_name(),
                 TrustFile::Models,
                 key,
                 &value,
                 rule,
             );
-            self.findings.overreach.push(told);
+            self.findings.overreach.push(overreach);
         }
     }
+}
+
+fn profile_fields(profile: &ModelProfile) -> Value {
+    serde_json::to_value(profile).expect("a profile is valid JSON")
 }
 
 #[cfg(test)]
@@ -407,16 +413,16 @@ mod tests {
         ] {
             let mut merge = ProfileMerge {
                 layers: &ConfigLayers::for_directory(&environment, root.path()),
-                in_force: into_profiles(
+                effective: into_profiles(
                     ModelProfiles::parse(Path::new("m.yaml"), &profile(prices)).unwrap(),
                 ),
                 file: &file,
                 findings: TrustFindings::default(),
             };
             let text = profile(prices).replace(change.0, change.1);
-            let asked = ModelProfiles::parse(Path::new("m.yaml"), &text).unwrap();
-            assert_ne!(asked.profiles, known.profiles, "{change:?}");
-            let refusal = merge.refusal("theirs", &asked.profiles["theirs"]);
+            let requested = ModelProfiles::parse(Path::new("m.yaml"), &text).unwrap();
+            assert_ne!(requested.profiles, known.profiles, "{change:?}");
+            let refusal = merge.refusal("theirs", &requested.profiles["theirs"]);
             assert_eq!(refusal.is_some(), needs_approval, "{change:?}");
             let count = if needs_approval { 2 } else { 0 };
             assert_eq!(merge.findings.proposals.len(), count, "{change:?}");

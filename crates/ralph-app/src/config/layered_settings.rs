@@ -31,7 +31,7 @@ pub fn load_settings(layers: &ConfigLayers) -> Result<Layered<Settings>, ConfigF
         });
     };
     let text = file.read()?;
-    let asked = flatten(&Settings::parse(&file.path, &text)?);
+    let requested = flatten(&Settings::parse(&file.path, &text)?);
     let mut merge = SettingsMerge {
         layers,
         file: file.display_name(),
@@ -40,13 +40,13 @@ pub fn load_settings(layers: &ConfigLayers) -> Result<Layered<Settings>, ConfigF
     };
     let keys = set_keys(&text);
     let policy = if keys.iter().any(|key| key == POLICY_KEY) {
-        &asked[POLICY_KEY]
+        &requested[POLICY_KEY]
     } else {
         &merge.values[POLICY_KEY]
     };
     let is_idle = policy == "deny";
     for key in keys {
-        let Some(value) = asked.get(&key) else {
+        let Some(value) = requested.get(&key) else {
             continue;
         };
         if is_idle && key == ALLOWED_KEY {
@@ -98,19 +98,19 @@ struct SettingsMerge<'a> {
 
 impl SettingsMerge<'_> {
     fn apply_key(&mut self, key: &str, value: &Value) {
-        let in_force = self.values.get(key).cloned();
+        let current = self.values.get(key).cloned();
         if EXTENDED_LISTS.contains(&key) {
-            let all = union(in_force.as_ref(), value);
+            let all = union(current.as_ref(), value);
             self.values.insert(key.to_owned(), all);
             return;
         }
-        let (authority, rule) = judge(TrustFile::Settings, key, value, in_force.as_ref());
+        let (authority, rule) = judge(TrustFile::Settings, key, value, current.as_ref());
         match (authority, rule) {
             (TrustAuthority::Harmless, _) => {
                 self.values.insert(key.to_owned(), value.clone());
             }
             (TrustAuthority::Proposal, Some(rule)) => {
-                let known = in_force.unwrap_or_default();
+                let known = current.unwrap_or_default();
                 if let Some(value) = self.approved_part(key, value, &known, rule) {
                     self.values.insert(key.to_owned(), value);
                 }
@@ -126,7 +126,7 @@ impl SettingsMerge<'_> {
         &mut self,
         key: &str,
         value: &Value,
-        in_force: &Value,
+        current: &Value,
         rule: &TrustRule,
     ) -> Option<Value> {
         let mut is_approved = |value: &Value| {
@@ -138,7 +138,7 @@ impl SettingsMerge<'_> {
         let Some(items) = value.as_array() else {
             return is_approved(value).then(|| value.clone());
         };
-        let known = in_force.as_array().map(Vec::as_slice).unwrap_or_default();
+        let known = current.as_array().map(Vec::as_slice).unwrap_or_default();
         let items = items
             .iter()
             .filter(|item| known.contains(item) || is_approved(item));
@@ -149,7 +149,7 @@ impl SettingsMerge<'_> {
         let Some(rule) = rule else {
             return;
         };
-        let told = UserOnlyValue::new(
+        let overreach = UserOnlyValue::new(
             &*self.file,
             TrustFile::Settings,
             key,
@@ -162,13 +162,13 @@ impl SettingsMerge<'_> {
                 self.file
             ));
         } else {
-            self.findings.overreach.push(told);
+            self.findings.overreach.push(overreach);
         }
     }
 }
 
-fn union(in_force: Option<&Value>, added: &Value) -> Value {
-    let mut all = in_force
+fn union(current: Option<&Value>, added: &Value) -> Value {
+    let mut all = current
         .and_then(Value::as_array)
         .cloned()
         .unwrap_or_default();
@@ -187,7 +187,7 @@ pub(super) fn display_value(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns the keys that a text sets, in dotted form.
+/// Returns the keys that a text sets, in dotted form. [`Settings::parse`] must have accepted it.
 fn set_keys(text: &str) -> Vec<String> {
     fn collect(table: &toml::Table, prefix: &str, names: &mut Vec<String>) {
         for (key, value) in table {
@@ -198,8 +198,8 @@ fn set_keys(text: &str) -> Vec<String> {
         }
     }
     let mut names = Vec::new();
-    // A text that cannot be parsed was rejected before.
-    collect(&text.parse().unwrap_or_default(), "", &mut names);
+    let table: toml::Table = text.parse().expect("the text was parsed before");
+    collect(&table, "", &mut names);
     names
 }
 
@@ -220,8 +220,7 @@ fn flatten(settings: &Settings) -> BTreeMap<String, Value> {
         }
     }
     let mut all = BTreeMap::new();
-    // Our own types always serialize.
-    let value = serde_json::to_value(settings).unwrap_or_default();
+    let value = serde_json::to_value(settings).expect("settings are valid JSON");
     collect(value, "", &mut all);
     all
 }
@@ -230,11 +229,11 @@ fn flatten(settings: &Settings) -> BTreeMap<String, Value> {
 fn unflatten(values: BTreeMap<String, Value>) -> Value {
     let mut root = Value::Object(serde_json::Map::new());
     for (key, value) in values {
-        let mut place = &mut root;
+        let mut target = &mut root;
         for part in key.split('.') {
-            place = &mut place[part];
+            target = &mut target[part];
         }
-        *place = value;
+        *target = value;
     }
     root
 }

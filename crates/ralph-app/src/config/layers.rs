@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use ralph_core::trust::{TrustFile, TrustProposal, UserOnlyValue};
+use ralph_guest::available;
 
 use super::approvals::Approvals;
 use super::prices::StoredPrices;
@@ -59,7 +60,8 @@ impl ConfigLayers {
 
     /// Finds the layers for another directory.
     pub fn for_directory(environment: &Environment, directory: &Path) -> Self {
-        let state = environment.state_dir().ok();
+        // Commands that need the state directory report that there is none.
+        let state = available(environment.state_dir());
         Self {
             directory: directory.to_owned(),
             user: environment.config_dir(),
@@ -99,8 +101,10 @@ impl ConfigLayers {
     /// Returns the repository's file of a kind, if it exists and is not the user's file.
     pub(super) fn repository_file(&self, kind: TrustFile) -> Option<ProjectFile> {
         let found = find_project_file(&self.directory, kind.name())?;
-        let own = self.user_file(kind).and_then(|own| own.canonicalize().ok());
-        let is_own = own.is_some() && found.path.canonicalize().ok() == own;
+        // Reading a file reports why its path cannot be resolved.
+        let real = |path: &Path| available(path.canonicalize());
+        let own = self.user_file(kind).and_then(|own| real(&own));
+        let is_own = own.is_some() && real(&found.path) == own;
         (!is_own).then_some(found)
     }
 }

@@ -94,23 +94,23 @@ impl ModelProfile {
         if self.litellm_model.trim().is_empty() {
             Some("`litellm_model` is empty".into())
         } else if self.max_output_tokens == 0 {
-            Some("`max_output_tokens` is 0, at least 1 is needed".into())
+            Some("`max_output_tokens` is 0; it must be at least 1".into())
         } else if self.timeout_s == Some(0) {
-            Some("`timeout_s` is 0, at least 1 is needed".into())
+            Some("`timeout_s` is 0; it must be at least 1".into())
         } else if !self
             .temperature
             .is_none_or(|heat| (0.0..=2.0).contains(&heat))
         {
             Some("`temperature` is not between 0 and 2".into())
         } else if !costs.iter().flatten().all(is_price) {
-            Some("a price of a token is below 0 or above 1000 dollars".into())
+            Some("a token price is below 0 or above 1000 dollars".into())
         } else if has_one {
             Some("only one of `input_cost_per_token` and `output_cost_per_token` is given".into())
         } else {
             let variable = self.api_key_env.as_ref()?;
             (!Environment::is_credential_name(variable)).then(|| {
                 format!(
-                    "`api_key_env` names `{variable}`, whose name does not say that it is a key, as `MY_API_KEY` would"
+                    "`api_key_env` names `{variable}`, which does not look like the name of a key; use a name like `MY_API_KEY`"
                 )
             })
         }
@@ -131,7 +131,7 @@ pub struct ModelProfiles {
     pub(super) user_keys: KeyDestinations,
 }
 
-/// The requested profile does not exist.
+/// The requested profile does not exist, or lacks an approval.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no model profile `{name}`")]
 pub struct ProfileError {
@@ -296,18 +296,18 @@ impl From<ProfileError> for AppError {
         if error.known.is_empty() {
             return Self::usage(
                 error.to_string(),
-                "no profiles are in force",
+                "no profiles are configured",
                 "add it to `config/models.yaml`",
             );
         }
         let source = error.source_file.as_ref().map_or_else(
-            || "the built-in ones are".to_owned(),
+            || "the built-in profiles are".to_owned(),
             |path| format!("`{}` has", path.display()),
         );
         Self::usage(
             error.to_string(),
             format!("{source} {}", error.known.join(", ")),
-            "take one of these, or add it to `config/models.yaml`",
+            "use one of these, or add it to `config/models.yaml`",
         )
     }
 }
@@ -448,10 +448,10 @@ mod tests {
 `m.yaml` line 5, column 5: unknown field `tempreature`, expected one of litellm_model, max_output_tokens, temperature, tags, api_base, api_key_env, wire, response_format, timeout_s, input_cost_per_token, output_cost_per_token, cache_read_input_token_cost, cache_creation_input_token_cost, cache_creation_input_token_cost_above_1hr, output_cost_per_reasoning_token
 `m.yaml` line 5, column 18: invalid floating point
 `m.yaml` line 5, column 1: duplicate mapping key: profiles
-`m.yaml` line 2, column 1: profile `a`: `api_key_env` names `HOME`, whose name does not say that it is a key, as `MY_API_KEY` would
+`m.yaml` line 2, column 1: profile `a`: `api_key_env` names `HOME`, which does not look like the name of a key; use a name like `MY_API_KEY`
 `m.yaml` line 2, column 1: profile `a`: `temperature` is not between 0 and 2
 `m.yaml` line 2, column 1: profile `a`: only one of `input_cost_per_token` and `output_cost_per_token` is given
-`m.yaml` line 2, column 1: profile `a`: a price of a token is below 0 or above 1000 dollars
+`m.yaml` line 2, column 1: profile `a`: a token price is below 0 or above 1000 dollars
 `m.yaml` line 5, column 11: unknown variant `telegraph`, expected one of chat, responses, messages, gemini
 `m.yaml` line 2, column 6: missing field `litellm_model`
 `m.yaml` line 1, column 11: expected mapping start

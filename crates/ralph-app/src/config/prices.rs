@@ -1,6 +1,7 @@
 //! The price maps in addition to the built-in one: the file that a `models.yaml` names, and the map
 //! that the user stored in the state directory with `ralph models update-prices`.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -108,8 +109,10 @@ impl StoredPrices {
 
     /// Stores the map and replaces an earlier one.
     pub fn save(&self, path: &Path) -> Result<(), StoreError> {
-        // Our own types always serialize.
-        durable::write(path, &serde_json::to_vec(self).unwrap_or_default())
+        let text = serde_json::to_vec(self)
+            .map_err(io::Error::from)
+            .map_err(StoreError::when("write", path))?;
+        durable::write(path, &text)
     }
 
     /// Returns the prices.
@@ -154,7 +157,7 @@ fn load_price_file(file: &PriceFile) -> Result<PriceBook, ConfigFileError> {
         path: path.clone(),
         line: 1,
         column: 1,
-        why: format!("this price map cannot be used, {why}"),
+        why: format!("invalid price map: {why}"),
     };
     let file = read_regular(path, root, MAX_PRICE_BYTES);
     let file = file.map_err(|error| wrong(error.to_string()))?;

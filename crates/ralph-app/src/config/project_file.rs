@@ -1,5 +1,6 @@
 //! Searches for a project's configuration files.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::error::{self, ConfigFileError};
@@ -30,8 +31,13 @@ impl ProjectFile {
 pub fn find_project_file(from: &Path, name: &str) -> Option<ProjectFile> {
     from.ancestors().find_map(|directory| {
         let path = directory.join(name);
-        // A broken symbolic link is an error, not a missing file.
-        path.symlink_metadata().ok()?;
+        // The link itself counts: a broken symbolic link is an error, not a missing file.
+        if let Err(error) = path.symlink_metadata() {
+            if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+                tracing::warn!(%error, "cannot search for `{}`", path.display());
+            }
+            return None;
+        }
         let root = project_root(directory).to_owned();
         Some(ProjectFile { path, root })
     })

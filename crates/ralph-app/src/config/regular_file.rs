@@ -20,7 +20,7 @@ pub enum RegularFileError {
         kind: &'static str,
     },
     /// A symbolic link leads out of the permitted directory.
-    #[error("it leads to `{}`, outside of `{}`", real.display(), root.display())]
+    #[error("it points to `{}`, outside of `{}`", real.display(), root.display())]
     OutsideRoot {
         /// The target of the link.
         real: PathBuf,
@@ -34,9 +34,9 @@ impl RegularFileError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Io(_) => "make it readable, or remove it",
-            Self::NotRegular { .. } => "put a regular file in its place, or remove it",
+            Self::NotRegular { .. } => "replace it with a regular file, or remove it",
             Self::OutsideRoot { .. } => {
-                "name the file that it leads to, or put a copy of it in the link's place"
+                "name the target of the link, or replace the link with a copy"
             }
         }
     }
@@ -77,7 +77,7 @@ pub fn read_regular(path: &Path, root: &Path, limit: u64) -> Result<RegularFile,
             root: root.clone(),
         },
         ConfinedFileError::NotRegular => RegularFileError::NotRegular {
-            kind: "something else by now",
+            kind: "another kind of file now",
         },
         ConfinedFileError::NotFound => io::Error::from(io::ErrorKind::NotFound).into(),
         ConfinedFileError::Io(error) => error.into(),
@@ -170,7 +170,7 @@ mod tests {
         symlink("nowhere", one.join("broken")).unwrap();
         let fifo = one.join("fifo");
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
-        let out = |real: &str| format!("it leads to `{real}`, outside of `{}`", one.display());
+        let out = |real: &str| format!("it points to `{real}`, outside of `{}`", one.display());
         let other = root.join("two/task.md").display().to_string();
         for (file, expected) in [
             ("task.md", "one".to_owned()),

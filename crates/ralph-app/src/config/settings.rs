@@ -34,7 +34,7 @@ pub struct SandboxSettings {
     pub image: String,
     /// The base of the agents' images; empty selects the one in their Dockerfiles.
     pub base_image: String,
-    /// Whether one container serves all iterations of a run.
+    /// Whether one container serves all iterations of a run. Has no effect yet.
     pub reuse_container: bool,
     /// Whether an image that exists locally is not pulled again.
     pub use_local_image: bool,
@@ -102,7 +102,7 @@ pub enum NetworkPolicySetting {
     Deny,
     /// The listed hosts are reachable.
     Allowlist,
-    /// Every host is reachable.
+    /// Every public host is reachable on the ports 80 and 443.
     AllowAll,
 }
 
@@ -114,9 +114,9 @@ pub struct ResourceSettings {
     pub cpus: Cpus,
     /// The size limit of the workspace.
     pub disk: Memory,
-    /// The number of processes and threads.
+    /// The limit of processes and threads.
     pub processes: u32,
-    /// The timeout of one command.
+    /// The timeout of one command. Has no effect yet.
     pub timeout_minutes: u32,
 }
 
@@ -141,7 +141,7 @@ pub struct ModelSettings {
     /// The delay before the first retry; it doubles with each further retry.
     #[serde(deserialize_with = "deserialize_nonzero_span")]
     pub retry_delay: TimeSpan,
-    /// The longest delay between two requests.
+    /// The limit of the doubled delay.
     #[serde(deserialize_with = "deserialize_nonzero_span")]
     pub longest_retry_delay: TimeSpan,
 }
@@ -172,7 +172,7 @@ impl ModelSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitSettings {
-    /// Branches that are never pushed to.
+    /// Branches that are never pushed to. Has no effect yet.
     pub protected_branches: Vec<String>,
     /// The author of the commits.
     pub worktree: GitIdentity,
@@ -187,7 +187,7 @@ impl Default for GitSettings {
     }
 }
 
-/// `[git.worktree]`: the author of the commits.
+/// `[git.worktree]`: the author of the commits. Has no effect yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitIdentity {
@@ -317,11 +317,11 @@ mod tests {
             ),
             (
                 "[sandbox.resources]\nmemory = \"lots\"\n",
-                "`ralph.toml` line 2, column 10: `lots` is no amount of memory; write one like `8g` or `512m`",
+                "`ralph.toml` line 2, column 10: `lots` is not an amount of memory; write it like `8g` or `512m`",
             ),
             (
                 "[model]\nmax_outage = \"a while\"\n",
-                "`ralph.toml` line 2, column 14: `a while` is not a time; write one like `12h`, `90s` or `500ms`",
+                "`ralph.toml` line 2, column 14: `a while` is not a duration; write it like `12h`, `90s` or `500ms`",
             ),
             (
                 "[model]\nretry_delay = 0\n",

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use ralph_core::parse_value;
+use ralph_guest::available;
 use serde::de::{self, Deserializer};
+use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// An amount of memory, written as `8g`, `512m` or a number of bytes.
@@ -39,7 +42,7 @@ impl Memory {
             "t" | "ti" => 40,
             _ => return None,
         };
-        let bytes = digits.parse::<u64>().ok()?.checked_mul(1 << shift)?;
+        let bytes = parse_value::<u64>(digits)?.checked_mul(1 << shift)?;
         (bytes > 0).then_some(Self { bytes })
     }
 }
@@ -49,7 +52,7 @@ impl<'de> Deserialize<'de> for Memory {
         let text = deserialize_scalar(deserializer)?;
         Self::parse(&text).ok_or_else(|| {
             de::Error::custom(format!(
-                "`{text}` is no amount of memory; write one like `8g` or `512m`"
+                "`{text}` is not an amount of memory; write it like `8g` or `512m`"
             ))
         })
     }
@@ -79,7 +82,7 @@ impl Cpus {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "it is positive, and more processors than fit are as many as fit"
+        reason = "the number is positive, and the cast saturates"
     )]
     pub fn thousandths(self) -> u32 {
         (self.number * 1000.0) as u32
@@ -89,13 +92,13 @@ impl Cpus {
 impl<'de> Deserialize<'de> for Cpus {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = deserialize_scalar(deserializer)?;
-        let number = text.trim().parse::<f64>().ok();
+        let number = parse_value::<f64>(text.trim());
         number
             .filter(|number| number.is_finite() && *number > 0.0)
             .map(|number| Self { number })
             .ok_or_else(|| {
                 de::Error::custom(format!(
-                    "`{text}` is no number of processors; write one like `4` or `1.5`"
+                    "`{text}` is not a number of processors; write it like `4` or `1.5`"
                 ))
             })
     }
@@ -124,8 +127,8 @@ impl TimeSpan {
     fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let time = match text.parse::<f64>() {
-            Ok(seconds) => Duration::try_from_secs_f64(seconds).ok()?,
-            Err(_) => Duration::try_from(text.parse::<SignedDuration>().ok()?).ok()?,
+            Ok(seconds) => available(Duration::try_from_secs_f64(seconds))?,
+            Err(_) => available(Duration::try_from(parse_value::<SignedDuration>(text)?))?,
         };
         (time <= MAX_SPAN).then_some(Self { time })
     }
@@ -136,7 +139,7 @@ impl<'de> Deserialize<'de> for TimeSpan {
         let text = deserialize_scalar(deserializer)?;
         Self::parse(&text).ok_or_else(|| {
             de::Error::custom(format!(
-                "`{text}` is not a time; write one like `12h`, `90s` or `500ms`"
+                "`{text}` is not a duration; write it like `12h`, `90s` or `500ms`"
             ))
         })
     }
@@ -144,7 +147,7 @@ impl<'de> Deserialize<'de> for TimeSpan {
 
 impl Serialize for TimeSpan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let time = SignedDuration::try_from(self.time).unwrap_or_default();
+        let time = SignedDuration::try_from(self.time).map_err(S::Error::custom)?;
         serializer.collect_str(&format_args!("{time:#}"))
     }
 }
@@ -163,7 +166,7 @@ pub(super) fn deserialize_nonzero_span<'de, D: Deserializer<'de>>(
 /// Deserializes a string, or a number as a string.
 fn deserialize_scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "expected a text or a number")]
+    #[serde(untagged, expecting = "expected a string or a number")]
     enum ConfigScalar {
         Text(String),
         Whole(u64),

@@ -25,7 +25,7 @@ use super::run_gate::RunGate;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenGateError {
     /// The host of a configured provider does not resolve.
-    #[error("the provider's host `{host}` has no address: {source}")]
+    #[error("cannot resolve the provider's host `{host}`: {source}")]
     ProviderLookup { host: Host, source: io::Error },
     /// The gate reported an error.
     #[error(transparent)]
@@ -65,8 +65,8 @@ impl GateConfig {
         let (budgets, spent) = (Budgets::default(), Spent::default());
         let meter = CostMeter::new(&budgets, spent, rates, self.clock.clone());
         let records = EgressLog::new(self.egress_log, self.redactor);
-        let keeper = RunGate::new(records, meter.clone());
-        keeper.set_allowance(Allowance::zero());
+        let run_gate = RunGate::new(records, meter.clone());
+        run_gate.set_allowance(Allowance::zero());
         let settings = GateSettings {
             identity: self.identity,
             policy: self.network.policy,
@@ -75,31 +75,31 @@ impl GateConfig {
             provider_tools: self.provider_tools,
             limits,
         };
-        let outside = GateDeps {
+        let deps = GateDeps {
             resolver: Arc::new(SystemResolver),
             reachable: Reachable::public(),
             credential_reachable,
             roots: ralph_gate::system_roots(),
             clock: self.clock,
-            sink: keeper.sink(),
+            sink: run_gate.sink(),
             meter,
             cassette: None,
         };
-        let gate = Gate::new(settings, outside)?;
-        keeper.set_gate(gate.clone());
-        Ok((gate, keeper))
+        let gate = Gate::new(settings, deps)?;
+        run_gate.set_gate(gate.clone());
+        Ok((gate, run_gate))
     }
 }
 
 /// Returns the addresses that credentials may be sent to: public ones, and the providers that the
 /// user configured.
 async fn credential_reachable(
-    named: &[Endpoint],
-    most: Duration,
+    endpoints: &[Endpoint],
+    connect_timeout: Duration,
 ) -> Result<Reachable, OpenGateError> {
     let mut reachable = Reachable::public();
-    for endpoint in named {
-        let looked_up = timeout(most, SystemResolver.lookup(endpoint)).await;
+    for endpoint in endpoints {
+        let looked_up = timeout(connect_timeout, SystemResolver.lookup(endpoint)).await;
         let looked_up = looked_up.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         let addresses = looked_up.map_err(|source| OpenGateError::ProviderLookup {
             host: endpoint.host.clone(),
@@ -118,6 +118,7 @@ mod tests {
     use ralph_core::net::{Allowlist, EgressPolicy};
     use ralph_core::secret::Secret;
     use ralph_gate::{Arrival, SandboxListener};
+    use ralph_guest::best_effort;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
@@ -133,14 +134,14 @@ mod tests {
     async fn send_request(gate: &Gate, listener: SandboxListener, request: &str) -> String {
         let (mut inside, stream) = tokio::io::duplex(1024);
         let arrival = Arrival::new(listener);
-        let asking = async {
+        let client = async {
             // A closed gate does not read.
-            inside.write_all(request.as_bytes()).await.ok();
-            let mut answer = Vec::new();
-            inside.read_to_end(&mut answer).await.ok();
-            String::from_utf8(answer).unwrap()
+            best_effort(inside.write_all(request.as_bytes()).await);
+            let mut response = Vec::new();
+            best_effort(inside.read_to_end(&mut response).await);
+            String::from_utf8(response).unwrap()
         };
-        tokio::join!(gate.serve(arrival, stream), asking).1
+        tokio::join!(gate.serve(arrival, stream), client).1
     }
 
     /// Returns a configuration with one credential. The gate decides nothing, so it writes nothing.
@@ -164,10 +165,10 @@ mod tests {
 
     #[tokio::test]
     async fn always_refused_hosts_cannot_be_allowed() {
-        let opening = gate_config("https://models.example/v1");
-        let (gate, keeper) = opening.open().await.unwrap();
-        let credential = "`models.example` has a credential of this run, \
-                          so it is only reachable through the credential port";
+        let config = gate_config("https://models.example/v1");
+        let (gate, run_gate) = config.open().await.unwrap();
+        let credential = "`models.example` has a credential of this run: \
+                          it is reached through the credential port alone";
         for (host, expected) in [
             ("models.example", Err(credential)),
             ("Models.Example:8443", Err(credential)),
@@ -179,7 +180,7 @@ mod tests {
             ("1.1.1.1", Ok(())),
         ] {
             let expected = expected.map_err(str::to_owned);
-            assert_eq!(keeper.allow_host(host), expected, "{host}");
+            assert_eq!(run_gate.allow_host(host), expected, "{host}");
         }
         let rules = gate.rules();
         for (host, is_allowed) in [("wanted.example", true), ("10.0.0.1", false)] {
@@ -190,10 +191,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_provider_without_an_address_is_reported() {
-        let mut opening = gate_config("https://gateway.invalid/v1");
-        opening.private_providers = vec![Endpoint::parse("gateway.invalid", 443).unwrap()];
-        let error = opening.open().await.err().unwrap().to_string();
-        let expected = "the provider's host `gateway.invalid` has no address: ";
+        let mut config = gate_config("https://gateway.invalid/v1");
+        config.private_providers = vec![Endpoint::parse("gateway.invalid", 443).unwrap()];
+        let error = config.open().await.err().unwrap().to_string();
+        let expected = "cannot resolve the provider's host `gateway.invalid`: ";
         assert!(error.starts_with(expected), "{error}");
     }
 
@@ -201,54 +202,54 @@ mod tests {
     async fn a_private_provider_is_reachable_for_credentials_only() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let named = Endpoint::parse(&address, 80).unwrap();
+        let provider = Endpoint::parse(&address, 80).unwrap();
 
         let mut others = gate_config("https://models.example/v1");
-        others.private_providers = vec![named.clone()];
+        others.private_providers = vec![provider.clone()];
         let list = Allowlist::parse([address.as_str()]).unwrap();
         others.network.policy = EgressPolicy::Allowlist(list);
-        let (gate, _keeper) = others.open().await.unwrap();
+        let (gate, _run_gate) = others.open().await.unwrap();
         let request = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n{CLOSE}");
         let refused = send_request(&gate, SandboxListener::Proxy, &request).await;
         let why = "x-ralph-gate: private-address\r\n";
         assert!(refused.contains(why), "{refused}");
 
         let mut own = gate_config(&format!("http://{address}/v1"));
-        own.private_providers = vec![named];
-        let (gate, keeper) = own.open().await.unwrap();
-        keeper.set_allowance(Allowance {
+        own.private_providers = vec![provider];
+        let (gate, run_gate) = own.open().await.unwrap();
+        run_gate.set_allowance(Allowance {
             cost: None,
             tokens: None,
         });
-        let phantom = gate.routes()[0].placeholder().as_str();
+        let placeholder = gate.routes()[0].placeholder().as_str();
         let request = format!(
-            "GET /models/v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {phantom}\r\n{CLOSE}"
+            "GET /models/v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {placeholder}\r\n{CLOSE}"
         );
-        let answering = async {
+        let upstream = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             let mut piece = [0; 1024];
             assert_ne!(stream.read(&mut piece).await.unwrap(), 0);
-            let answer = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
-            stream.write_all(answer).await.unwrap();
+            let response = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
+            stream.write_all(response).await.unwrap();
         };
-        let answer = tokio::select! {
-            answer = send_request(&gate, SandboxListener::Credentials, &request) => answer,
-            () = async { answering.await; std::future::pending().await } => String::new(),
+        let response = tokio::select! {
+            response = send_request(&gate, SandboxListener::Credentials, &request) => response,
+            () = async { upstream.await; std::future::pending().await } => String::new(),
         };
         assert!(
-            answer.starts_with("HTTP/1.1 204 No Content\r\n"),
-            "{answer}"
+            response.starts_with("HTTP/1.1 204 No Content\r\n"),
+            "{response}"
         );
     }
 
     #[tokio::test]
     async fn a_gate_closes_when_its_run_gate_is_dropped() {
-        let opening = gate_config("https://models.example/v1");
-        let (gate, keeper) = opening.open().await.unwrap();
-        keeper.set_port(CredentialPort::open(gate.clone()).await.unwrap());
+        let config = gate_config("https://models.example/v1");
+        let (gate, run_gate) = config.open().await.unwrap();
+        run_gate.set_port(CredentialPort::open(gate.clone()).await.unwrap());
         let health = || send_request(&gate, SandboxListener::Credentials, HEALTH);
         assert!(health().await.starts_with("HTTP/1.1 200 OK"));
-        drop(keeper);
+        drop(run_gate);
         assert_eq!(health().await, "");
     }
 }

@@ -46,12 +46,17 @@ async fn serve(sockets: TcpListener, gate: Gate) {
             accepted = sockets.accept() => match accepted {
                 Ok((stream, _)) => {
                     // Without this option responses only arrive a little later.
-                    stream.set_nodelay(true).ok();
+                    if let Err(error) = stream.set_nodelay(true) {
+                        tracing::debug!(%error, "cannot send small packets at once");
+                    }
                     let gate = gate.clone();
                     let arrival = Arrival::new(SandboxListener::Credentials);
                     connections.spawn(async move { gate.serve(arrival, stream).await });
                 }
-                Err(_) => tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+                }
             },
             Some(_) = connections.join_next() => {}
         }

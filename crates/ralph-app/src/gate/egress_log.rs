@@ -40,11 +40,8 @@ impl OpenEgressLog {
     fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.create(true).append(true).mode(0o600).open(path)?;
-        let flood = EgressSummarizer::resuming_after(file.metadata()?.len());
-        Ok(Self {
-            file,
-            summarizer: flood,
-        })
+        let summarizer = EgressSummarizer::resuming_after(file.metadata()?.len());
+        Ok(Self { file, summarizer })
     }
 }
 
@@ -61,8 +58,7 @@ impl EgressLog {
     /// Adds a decision, either as a separate line or, if there are too many, to the summary of its
     /// host.
     pub(super) fn add(&self, record: &GateAuditRecord, command: Option<&str>) {
-        // The connection has ended, so a failure cannot be undone.
-        self.write(record, command).ok();
+        self.log_failure(self.write(record, command));
     }
 
     /// Writes the summaries of all decisions that have no line yet.
@@ -70,11 +66,16 @@ impl EgressLog {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = open.as_mut() {
             for summary in open.summarizer.drain() {
-                // Same as above.
-                self.to_line(&summary)
-                    .and_then(|line| open.file.write_all(line.as_bytes()))
-                    .ok();
+                let line = self.to_line(&summary);
+                self.log_failure(line.and_then(|line| open.file.write_all(line.as_bytes())));
             }
+        }
+    }
+
+    /// Logs a failed write. The connection has ended, so its decision cannot be changed.
+    fn log_failure(&self, written: io::Result<()>) {
+        if let Err(error) = written {
+            tracing::warn!(%error, "cannot write to `{}`", self.path.display());
         }
     }
 

@@ -85,10 +85,10 @@ pub(super) struct EgressSummary {
 impl EgressSummarizer {
     /// Continues after the existing lines of a file.
     pub(super) fn resuming_after(bytes: u64) -> Self {
-        let mut flood = Self::default();
-        flood.allowed.single_bytes = bytes / 2;
-        flood.denied.single_bytes = bytes / 2;
-        flood
+        let mut summarizer = Self::default();
+        summarizer.allowed.single_bytes = bytes / 2;
+        summarizer.denied.single_bytes = bytes / 2;
+        summarizer
     }
 
     /// Returns whether a decision has a separate line of that many bytes.
@@ -116,6 +116,7 @@ impl EgressSummarizer {
         }
         let summary = pending.take();
         if !is_doubled {
+            // An estimate of the line's size.
             self.timed_bytes += 512;
         }
         Some(summary)

@@ -33,7 +33,7 @@ pub struct RunGate {
 
 /// Listens to a gate. Separate from [`RunGate`], because the gate must end when that is dropped.
 struct GateListener {
-    news: Mutex<GateNewsQueue>,
+    events: Mutex<GateEventQueue>,
     records: EgressLog,
     /// How often in a row the provider has refused the credential.
     refusals: AtomicU32,
@@ -45,8 +45,8 @@ struct GateListener {
 
 /// Events that the run has not received yet, and the charges that it has.
 #[derive(Default)]
-struct GateNewsQueue {
-    news: Vec<GateEvent>,
+struct GateEventQueue {
+    events: Vec<GateEvent>,
     /// Allowances are relative to this cost: the run does not know about later charges.
     reported_cost: Usd,
     reported_tokens: u64,
@@ -55,10 +55,10 @@ struct GateNewsQueue {
 impl RunGate {
     /// Creates the listener for a gate that is about to be created.
     pub fn new(records: EgressLog, meter: Arc<CostMeter>) -> Arc<Self> {
-        let news = Mutex::default();
+        let events = Mutex::default();
         Arc::new(Self {
             listener: Arc::new(GateListener {
-                news,
+                events,
                 records,
                 refusals: AtomicU32::new(0),
                 failure: Mutex::default(),
@@ -77,12 +77,16 @@ impl RunGate {
 
     /// Sets the gate. It is set only once.
     pub fn set_gate(&self, gate: Gate) {
-        self.gate.set(gate).ok();
+        if self.gate.set(gate).is_err() {
+            tracing::warn!("the gate of a run was set twice");
+        }
     }
 
-    /// Holds a port open until the gate closes.
+    /// Sets the port, which stays open until this is dropped. It is set only once.
     pub fn set_port(&self, port: CredentialPort) {
-        self.port.set(port).ok();
+        if self.port.set(port).is_err() {
+            tracing::warn!("the credential port of a run was set twice");
+        }
     }
 }
 
@@ -101,7 +105,7 @@ impl GateListener {
         if status != 401 {
             self.refusals.store(0, Ordering::Relaxed);
         } else if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 == MAX_REFUSALS {
-            self.push_news(GateEvent::Refused { status });
+            self.push_event(GateEvent::Refused { status });
         }
     }
 
@@ -136,9 +140,9 @@ impl GateListener {
         command.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn push_news(&self, news: GateEvent) {
-        let mut waiting = self.news.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.news.push(news);
+    fn push_event(&self, event: GateEvent) {
+        let mut queue = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.events.push(event);
     }
 }
 
@@ -156,7 +160,7 @@ impl GateSink for GateListener {
     }
 
     fn record_blocked_host(&self, notice: BlockedHostNotice) {
-        self.push_news(GateEvent::Blocked {
+        self.push_event(GateEvent::Blocked {
             host: notice.host.to_string(),
             port: notice.port,
             reason: notice.reason.to_string(),
@@ -165,7 +169,7 @@ impl GateSink for GateListener {
     }
 
     fn record_provider_tool(&self, provider: &Endpoint, found: &ProviderToolUse) {
-        self.push_news(GateEvent::ProviderTool {
+        self.push_event(GateEvent::ProviderTool {
             provider: provider.host.to_string(),
             what: found.what.clone(),
             tool: found.kind,
@@ -174,7 +178,7 @@ impl GateSink for GateListener {
     }
 
     fn record_charge(&self, charge: Charge) {
-        self.push_news(GateEvent::Charged {
+        self.push_event(GateEvent::Charged {
             model: charge.model,
             usage: charge.usage,
             cost_usd: charge.cost,
@@ -184,36 +188,36 @@ impl GateSink for GateListener {
 
 impl GateControl for RunGate {
     fn drain_events(&self) -> Vec<GateEvent> {
-        let waiting = self.listener.news.lock();
-        let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
-        let mut news = std::mem::take(&mut waiting.news);
-        for one in &news {
+        let queue = self.listener.events.lock();
+        let mut queue = queue.unwrap_or_else(PoisonError::into_inner);
+        let mut events = std::mem::take(&mut queue.events);
+        for event in &events {
             if let GateEvent::Charged {
                 usage, cost_usd, ..
-            } = one
+            } = event
             {
-                waiting.reported_cost += *cost_usd;
-                waiting.reported_tokens = waiting.reported_tokens.saturating_add(usage.total());
+                queue.reported_cost += *cost_usd;
+                queue.reported_tokens = queue.reported_tokens.saturating_add(usage.total());
             }
         }
         let further = self.gate.get().and_then(Gate::further_blocked);
-        news.extend(further.map(|further| GateEvent::FurtherBlocked {
+        events.extend(further.map(|further| GateEvent::FurtherBlocked {
             count: further.count,
             examples: further.examples.iter().map(Host::to_string).collect(),
         }));
-        news
+        events
     }
 
     fn set_allowance(&self, allowance: Allowance) {
         self.listener.refusals.store(0, Ordering::Relaxed);
         self.listener.set_failure(None);
-        let waiting = self.listener.news.lock();
-        let waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+        let queue = self.listener.events.lock();
+        let queue = queue.unwrap_or_else(PoisonError::into_inner);
         self.meter.set_budgets(&Budgets {
-            max_cost: allowance.cost.map(|more| waiting.reported_cost + more),
+            max_cost: allowance.cost.map(|more| queue.reported_cost + more),
             max_tokens: allowance
                 .tokens
-                .map(|more| waiting.reported_tokens.saturating_add(more)),
+                .map(|more| queue.reported_tokens.saturating_add(more)),
             ..Budgets::default()
         });
     }
@@ -312,7 +316,7 @@ mod tests {
             MeterRates::default(),
             clock,
         );
-        let keeper = RunGate::new(records, meter);
+        let run_gate = RunGate::new(records, meter);
         let unavailable = |why: &str| Some(ProviderFailure::Unavailable { why: why.into() });
         let untrusted = Some(ProviderFailure::Untrusted {
             host: "api.example".into(),
@@ -334,11 +338,11 @@ mod tests {
             (EgressReason::CredentialRoute, 400, None),
             (EgressReason::UntrustedCertificate, 502, untrusted),
         ] {
-            keeper.sink().record_audit(audit(reason, status));
-            assert_eq!(keeper.provider_failure(), expected, "{reason} {status}");
+            run_gate.sink().record_audit(audit(reason, status));
+            assert_eq!(run_gate.provider_failure(), expected, "{reason} {status}");
         }
-        keeper.set_allowance(Allowance::zero());
-        assert_eq!(keeper.provider_failure(), None);
+        run_gate.set_allowance(Allowance::zero());
+        assert_eq!(run_gate.provider_failure(), None);
     }
 
     #[test]
@@ -353,8 +357,8 @@ mod tests {
         let budgets = Budgets::default();
         let clock = Arc::new(crate::clock::SystemClock::new());
         let meter = CostMeter::new(&budgets, spent, MeterRates::default(), clock);
-        let keeper = RunGate::new(records, meter.clone());
-        keeper.sink().record_charge(Charge {
+        let run_gate = RunGate::new(records, meter.clone());
+        run_gate.sink().record_charge(Charge {
             at: Timestamp::UNIX_EPOCH,
             model: "m".into(),
             usage: TokenUsage::default(),
@@ -366,10 +370,10 @@ mod tests {
             cost: Some(usd(0.4)),
             tokens: None,
         };
-        keeper.set_allowance(allowance);
+        run_gate.set_allowance(allowance);
         assert_eq!(meter.exhausted(), Some(Budget::Cost));
-        assert_eq!(keeper.drain_events().len(), 1);
-        keeper.set_allowance(allowance);
+        assert_eq!(run_gate.drain_events().len(), 1);
+        run_gate.set_allowance(allowance);
         assert_eq!(meter.exhausted(), None);
     }
 }

@@ -20,7 +20,7 @@ pub struct ImageBuildRequest {
     pub dockerfile: Option<DockerfileChoice>,
     /// The agent, if it is an agent's image.
     pub agent: Option<AgentImage>,
-    /// An additional name.
+    /// The name of the image; for an agent's image, an additional one.
     pub tag: Option<ImageName>,
 }
 
@@ -133,8 +133,8 @@ fn choose_method(
     let agent = request.agent.unwrap_or(AgentImage::Plain);
     match &request.dockerfile {
         Some(DockerfileChoice::File(_)) if request.agent.is_some() => Err(AppError::usage(
-            "--agent <NAME> does not go with --dockerfile <FILE>",
-            "an agent's image has a Dockerfile of its own",
+            "--agent <NAME> cannot be used with --dockerfile <FILE>",
+            "an agent's image has its own Dockerfile",
             "leave one of them out",
         )),
         Some(DockerfileChoice::File(file)) => Ok((BuildMethod::Dockerfile(file.clone()), None)),

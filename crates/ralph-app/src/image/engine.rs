@@ -46,6 +46,6 @@ pub(crate) fn problem_error(problem: &ProviderProblem) -> AppError {
     let (what, why) = problem
         .what
         .split_once(": ")
-        .unwrap_or((&problem.what, "the Docker Engine has nothing of that name"));
+        .unwrap_or((&problem.what, "the Docker Engine has no image of that name"));
     AppError::runtime(what, why, &problem.fix)
 }

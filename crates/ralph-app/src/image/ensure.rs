@@ -20,7 +20,7 @@ pub(crate) async fn ensure_image(
     (plan, agent): (&mut RunPlan, AgentImage),
     effort: ImageEffort,
     progress: ImageProgressSink<'_>,
-    (app, wiring): (&App, &Providers),
+    (app, providers): (&App, &Providers),
 ) -> Result<(), AppError> {
     let Some(container) = &mut plan.container else {
         return Ok(());
@@ -33,7 +33,7 @@ pub(crate) async fn ensure_image(
             "correct `sandbox_image` in the task file, or `image` in ralph.toml",
         )
     })?;
-    let project = load_project(plan.repo.as_ref(), &plan.base, wiring).await?;
+    let project = load_project(plan.repo.as_ref(), &plan.base, providers).await?;
     // The branch may have moved since the user's approval.
     if let Some(proposal) = unapproved_image(&project.config, &app.layers()) {
         return Err(AppError::usage(
@@ -47,7 +47,7 @@ pub(crate) async fn ensure_image(
         base,
         project: Some(project),
     };
-    let images = wiring.images(container.engine.as_deref()).await;
+    let images = providers.images(container.engine.as_deref()).await;
     let images = images.map_err(|error| problem_error(&error.problem()))?;
     let ensured = images.ensure(&recipe, effort, progress).await;
     container.image = ensured.map_err(|error| build_error(&error))?.to_string();
@@ -66,9 +66,9 @@ pub(super) fn build_error(error: &ImageError) -> AppError {
 async fn load_project(
     repository: &Path,
     commit: &CommitId,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> Result<ImageProject, AppError> {
-    let config = wiring
+    let config = providers
         .git()?
         .project_config(repository, commit)
         .await

@@ -34,7 +34,7 @@ pub(crate) async fn build(
         AppError::runtime(
             "cannot build the image with nix",
             why,
-            "look at what nix says, or use `ralph image build --dockerfile`",
+            "check the output of nix, or use `ralph image build --dockerfile`",
         )
     };
     // The directory persists, and so do the versions that nix chose the first time.
@@ -49,7 +49,7 @@ pub(crate) async fn build(
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let reading = async {
+    let read_path = async {
         let mut text = String::new();
         if let Some(stdout) = stdout {
             stdout
@@ -59,7 +59,7 @@ pub(crate) async fn build(
         }
         Ok::<String, std::io::Error>(text)
     };
-    let telling = async {
+    let report_output = async {
         let mut last = None;
         if let Some(stderr) = stderr {
             let mut lines = BufReader::new(stderr).lines();
@@ -70,7 +70,7 @@ pub(crate) async fn build(
         }
         last
     };
-    let (printed, last) = tokio::join!(reading, telling);
+    let (printed, last) = tokio::join!(read_path, report_output);
     let printed = printed.map_err(|error| failed(error.to_string()))?;
     let status = child
         .wait()

@@ -55,7 +55,7 @@ fn requested_image(base: &ImageBase) -> Result<ImageName, AppError> {
             let name = default_base(AgentImage::Plain.dockerfile()).unwrap_or_default();
             ImageName::parse(name).map_err(|error| {
                 AppError::runtime(
-                    "cannot tell which image to pull",
+                    "cannot determine which image to pull",
                     error.to_string(),
                     "use --image",
                 )

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ralph_core::ports::ProviderProblem;
+use ralph_guest::available;
 use ralph_providers::docker::{DockerEngine, DockerError, DockerInfo, go_architecture};
 
 /// An image that sandboxes can start from.
@@ -30,16 +31,16 @@ pub(crate) async fn find_image(
     facts: &DockerInfo,
     name: &str,
 ) -> Result<ReadyImage, ProviderProblem> {
-    let looked = engine.api().inspect_image(name);
-    let image = match engine.call("inspect an image", looked).await {
+    let inspection = engine.api().inspect_image(name);
+    let image = match engine.call("inspect an image", inspection).await {
         Ok(image) => image,
         Err(error) => return Err(with_requested_name(error, name).problem()),
     };
-    let has = image.architecture.unwrap_or_default();
-    if !has.is_empty() && go_architecture(&has) != facts.architecture {
+    let architecture = image.architecture.unwrap_or_default();
+    if !architecture.is_empty() && go_architecture(&architecture) != facts.architecture {
         return Err(DockerError::WrongArchitecture {
             image: name.to_owned(),
-            has,
+            has: architecture,
             needs: facts.architecture.clone(),
         }
         .problem());
@@ -49,7 +50,7 @@ pub(crate) async fn find_image(
         id: image.id.unwrap_or_default(),
         size: image
             .size
-            .and_then(|size| size.try_into().ok())
+            .and_then(|size| available(u64::try_from(size)))
             .unwrap_or(0),
     })
 }

@@ -22,7 +22,7 @@ pub enum ImageAvailability {
     Present(Box<DockerImage>),
     /// The engine does not have the image.
     Missing(ProviderProblem),
-    /// The engine could not be asked.
+    /// The engine could not be queried.
     Unknown(ProviderProblem),
 }
 
@@ -86,7 +86,7 @@ async fn find_image(
     images.inspect(&image).await
 }
 
-/// Returns an image's name without asking the engine.
+/// Returns an image's name without querying the engine.
 fn expected_name(agent: AgentImage, base: &ImageBase) -> String {
     match base {
         ImageBase::Named(image) => image.to_string(),

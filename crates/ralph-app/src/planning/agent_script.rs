@@ -1,8 +1,9 @@
 //! Checks that an agent's script in the repository is part of the base commit.
 
-use ralph_engine::git::HostGit;
+use ralph_engine::git::{GitError, HostGit};
 use ralph_providers::agent::Preset;
 
+use super::repository;
 use super::source_repository::SourceRepository;
 use crate::error::AppError;
 
@@ -19,8 +20,11 @@ pub(crate) async fn require_committed_script(
     let kind = git
         .run_as_user(&source.path, &["cat-file", "-t", &object])
         .await;
-    if kind.is_ok_and(|kind| kind.trim() == "blob") {
-        return Ok(());
+    match kind {
+        Ok(kind) if kind.trim() == "blob" => return Ok(()),
+        // Git fails if there is no such object.
+        Ok(_) | Err(GitError::Failed { .. }) => {}
+        Err(error) => return Err(repository::unreadable(&source.path, &error)),
     }
     let (branch, base) = (&source.base_branch, source.base.short());
     Err(AppError::usage(

@@ -1,4 +1,4 @@
-//! The containers of a run.
+//! The resources of a run's sandbox, and the Docker Engine of its containers.
 
 use ralph_core::plan::{ContainerPlan, LocalPlan};
 use ralph_core::ports::SandboxProvider;
@@ -16,9 +16,9 @@ pub(crate) fn require_known(sandbox: &str) -> Result<(), AppError> {
         return Ok(());
     }
     let fix = match nearest(sandbox, SANDBOX_PROVIDERS) {
-        Some(meant) => format!("did you mean `{meant}`?"),
+        Some(suggestion) => format!("did you mean `{suggestion}`?"),
         None => {
-            "use `docker`, which keeps commands in containers, or `local`, which does not isolate them"
+            "use `docker`, which runs commands in containers, or `local`, which does not isolate them"
                 .to_owned()
         }
     };
@@ -74,8 +74,8 @@ fn with_task_resources(
     resources: SandboxResources,
     engine: Option<String>,
 ) -> ContainerPlan {
-    let usual = ResourceSettings::default();
-    let given = &settings.sandbox.resources;
+    let defaults = ResourceSettings::default();
+    let configured = &settings.sandbox.resources;
     ContainerPlan {
         engine,
         image: settings.sandbox.image.clone(),
@@ -83,13 +83,15 @@ fn with_task_resources(
         millicpus: resources
             .vcpu
             .map(|number| number.saturating_mul(1000))
-            .or_else(|| (given.cpus != usual.cpus).then(|| given.cpus.thousandths())),
+            .or_else(|| (configured.cpus != defaults.cpus).then(|| configured.cpus.thousandths())),
         memory: resources
             .memory_gib
             .map(gibibytes)
-            .or_else(|| (given.memory != usual.memory).then(|| given.memory.bytes())),
-        disk: resources.disk_gib.map_or(given.disk.bytes(), gibibytes),
-        processes: given.processes,
+            .or_else(|| (configured.memory != defaults.memory).then(|| configured.memory.bytes())),
+        disk: resources
+            .disk_gib
+            .map_or(configured.disk.bytes(), gibibytes),
+        processes: configured.processes,
         read_only: settings.sandbox.docker.read_only,
     }
 }
@@ -99,12 +101,12 @@ pub(crate) fn local_limits(
     contract: Option<&Contract>,
     app: &App,
 ) -> Result<LocalLimits, AppError> {
-    let given = app.settings()?.sandbox.resources;
-    let own = contract.and_then(|contract| contract.sandbox_resources);
-    let memory = own.and_then(|resources| resources.memory_gib);
+    let configured = app.settings()?.sandbox.resources;
+    let task_resources = contract.and_then(|contract| contract.sandbox_resources);
+    let memory = task_resources.and_then(|resources| resources.memory_gib);
     Ok(LocalLimits {
-        memory: memory.map_or(given.memory.bytes(), gibibytes),
-        processes: given.processes,
+        memory: memory.map_or(configured.memory.bytes(), gibibytes),
+        processes: configured.processes,
     })
 }
 
@@ -122,8 +124,8 @@ fn gibibytes(number: u32) -> u64 {
     u64::from(number) << 30
 }
 
-/// Returns the engine that the user's other tools use, or else the first engine of the settings
-/// that answers.
+/// Returns the engine of `DOCKER_HOST`, or else the first engine of the settings that responds.
+/// `None` is the default engine of this machine.
 pub async fn find_docker_engine(
     settings: &Settings,
     app: &App,
@@ -141,7 +143,7 @@ pub async fn find_docker_engine(
     match last {
         None => Ok(None),
         Some(problem) => Err(AppError::runtime(
-            "no engine of `sandbox.docker.hosts` answers",
+            "no Docker Engine in `sandbox.docker.hosts` responds",
             problem.what,
             problem.fix,
         )),
@@ -156,7 +158,7 @@ mod tests {
     fn the_task_wins_over_the_settings() {
         let mut settings = Settings::default();
         let none = SandboxResources::default();
-        let usual = ContainerPlan {
+        let defaults = ContainerPlan {
             engine: None,
             image: "auto".into(),
             millicpus: None,
@@ -165,7 +167,7 @@ mod tests {
             processes: 512,
             read_only: true,
         };
-        assert_eq!(with_task_resources(&settings, none, None), usual);
+        assert_eq!(with_task_resources(&settings, none, None), defaults);
         settings.sandbox.resources.memory = crate::config::Memory::from_gibibytes(2);
         settings.sandbox.resources.processes = 100;
         assert_eq!(
@@ -173,23 +175,23 @@ mod tests {
             ContainerPlan {
                 memory: Some(2 << 30),
                 processes: 100,
-                ..usual.clone()
+                ..defaults.clone()
             }
         );
-        let own = SandboxResources {
+        let task_resources = SandboxResources {
             vcpu: Some(1),
             memory_gib: Some(3),
             disk_gib: Some(5),
         };
         assert_eq!(
-            with_task_resources(&settings, own, Some("tcp://build:2375".into())),
+            with_task_resources(&settings, task_resources, Some("tcp://build:2375".into())),
             ContainerPlan {
                 engine: Some("tcp://build:2375".into()),
                 millicpus: Some(1000),
                 memory: Some(3 << 30),
                 disk: 5 << 30,
                 processes: 100,
-                ..usual
+                ..defaults
             }
         );
     }

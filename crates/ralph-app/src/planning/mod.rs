@@ -3,7 +3,7 @@
 //! - [`RunRequest`] is the request of a front end, [`plan_run`] completes it to a [`PlannedRun`].
 //! - [`read_task`] reads and lints the task file, [`SourceRepository`] is the starting point of the
 //!   work.
-//! - [`worker`] chooses the engine and the agent, `sandbox_choice`, [`container`] and [`network`]
+//! - [`worker`] chooses the actions or agent engine and the agent, `sandbox_choice`, [`container`] and [`network`]
 //!   the sandbox.
 //! - `pinned_settings` stores the configuration in the plan, for processes in other directories.
 //! - [`secrets`] rejects plans and task files with known secrets.

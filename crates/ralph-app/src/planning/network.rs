@@ -5,6 +5,7 @@ use std::path::Path;
 use ralph_core::id::CommitId;
 use ralph_core::net::suggest::{self, HostSuggestion};
 use ralph_core::net::{Allowlist, AllowlistEntryError, EgressPolicy, EgressRules, Endpoint};
+use ralph_core::parse_value;
 use ralph_core::plan::{AgentPlan, NetworkPlan, SuggestedHost};
 use ralph_engine::git::HostGit;
 
@@ -25,37 +26,39 @@ pub(crate) fn network_plan(
     agent: &[String],
 ) -> Result<NetworkPlan, AppError> {
     let list = |lines: &[String]| Allowlist::parse(lines.iter().map(String::as_str));
-    let unusable = |key: &str, error: &AllowlistEntryError| {
+    let invalid_list = |key: &str, error: &AllowlistEntryError| {
         AppError::usage(
-            "the network of the sandbox cannot be set up",
+            "cannot configure the network of the sandbox",
             error.to_string(),
             format!("correct `{key}`"),
         )
     };
-    let refused =
-        |error: AllowlistEntryError| unusable("allowed` below `[sandbox.network]", &error);
-    let own = list(agent).map_err(|error| unusable("hosts` of the agent", &error))?;
+    let invalid_allowed =
+        |error: AllowlistEntryError| invalid_list("allowed` below `[sandbox.network]", &error);
+    let agent_hosts = list(agent).map_err(|error| invalid_list("hosts` of the agent", &error))?;
     // Validated with every policy, because the policy may change.
-    let listed = list(&settings.allowed).map_err(refused)?;
+    let listed = list(&settings.allowed).map_err(invalid_allowed)?;
     let policy = match settings.policy {
         config::NetworkPolicySetting::AllowAll => EgressPolicy::AllowAll,
-        config::NetworkPolicySetting::Deny if own.entries().is_empty() => EgressPolicy::Deny,
-        config::NetworkPolicySetting::Deny => EgressPolicy::Allowlist(own),
+        config::NetworkPolicySetting::Deny if agent_hosts.entries().is_empty() => {
+            EgressPolicy::Deny
+        }
+        config::NetworkPolicySetting::Deny => EgressPolicy::Allowlist(agent_hosts),
         config::NetworkPolicySetting::Allowlist => {
             let mut allowed = listed;
-            for entry in own.entries() {
+            for entry in agent_hosts.entries() {
                 allowed.add(entry.clone());
             }
             EgressPolicy::Allowlist(allowed)
         }
     };
     let inspect = list(&settings.inspect)
-        .map_err(|error| unusable("inspect` below `[sandbox.network]", &error))?;
-    let most = settings.model_requests_per_minute;
+        .map_err(|error| invalid_list("inspect` below `[sandbox.network]", &error))?;
+    let per_minute = settings.model_requests_per_minute;
     Ok(NetworkPlan {
         policy,
         inspect,
-        model_requests_per_minute: (most > 0).then_some(most),
+        model_requests_per_minute: (per_minute > 0).then_some(per_minute),
         suggested: Vec::new(),
     })
 }
@@ -93,7 +96,7 @@ pub(crate) fn unused_list_notice(settings: &NetworkSettings) -> Option<String> {
     })
 }
 
-/// Returns the network plan of a run whose sandbox has a gate, and notices for the user.
+/// Returns the network plan of a run whose sandbox has a gate, and a notice for the user.
 pub(crate) async fn plan_for_run(
     sandbox: &str,
     access: Option<&AgentAccess>,
@@ -111,8 +114,8 @@ pub(crate) async fn plan_for_run(
     Ok(Some((plan, unused_list_notice(&settings))))
 }
 
-/// Returns the unreachable hosts that files of the project name at a commit. Returns none for a
-/// project that cannot be read.
+/// Returns the unreachable hosts that files of the project name at a commit. They are only
+/// suggestions, so a file that cannot be read is logged and left out.
 async fn suggest_hosts(
     policy: &EgressPolicy,
     repository: &Path,
@@ -124,8 +127,13 @@ async fn suggest_hosts(
     for path in files_with_hosts(repository, commit, git).await {
         let object = format!("{commit}:{path}");
         let arguments = ["cat-file", "blob", object.as_str()];
-        let text = git.run_as_user(repository, &arguments).await;
-        let text = text.unwrap_or_default();
+        let text = match git.run_as_user(repository, &arguments).await {
+            Ok(text) => text,
+            Err(error) => {
+                tracing::warn!(%error, "cannot search `{path}` for hosts");
+                continue;
+            }
+        };
         for suggestion in suggest::suggest(&path, text.as_bytes()) {
             let HostSuggestion {
                 host, port, path, ..
@@ -151,11 +159,17 @@ async fn suggest_hosts(
 async fn files_with_hosts(repository: &Path, commit: &CommitId, git: &HostGit) -> Vec<String> {
     let tree = commit.to_string();
     let arguments = ["ls-tree", "-r", "-l", "-z", "--full-tree", tree.as_str()];
-    let listed = git.run_as_user(repository, &arguments).await;
-    let listed = listed.unwrap_or_default();
+    let listed = match git.run_as_user(repository, &arguments).await {
+        Ok(listed) => listed,
+        Err(error) => {
+            tracing::warn!(%error, "cannot list the files of `{}`", repository.display());
+            return Vec::new();
+        }
+    };
     let read = |entry: &str| {
         let (meta, path) = entry.split_once('\t')?;
-        let size: usize = meta.split_whitespace().last()?.parse().ok()?;
+        // A submodule has `-` instead of a size.
+        let size: usize = parse_value(meta.split_whitespace().last()?)?;
         (suggest::is_host_file(path) && size <= suggest::MAX_BYTES).then(|| path.to_owned())
     };
     listed

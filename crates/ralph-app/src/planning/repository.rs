@@ -2,8 +2,8 @@
 //! tree and a sandbox.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use ralph_core::id::CommitId;
 use ralph_engine::git::{GitError, HostGit};
@@ -15,21 +15,21 @@ const MAX_NAMED: usize = 5;
 
 /// Returns the error for a directory whose repository git cannot open.
 pub(crate) fn unreadable(path: &Path, error: &GitError) -> AppError {
-    let words = error.to_string();
-    let has = |part: &str| words.contains(part);
+    let message = error.to_string();
+    let has = |part: &str| message.contains(part);
     if has("dubious ownership") || has("unsafe repository") {
-        let named = words.split('\'').nth(1);
-        let named = named.map_or_else(|| path.display().to_string(), str::to_owned);
+        let directory = message.split('\'').nth(1);
+        let directory = directory.map_or_else(|| path.display().to_string(), str::to_owned);
         return unusable(
             path,
             "it belongs to another user, and git does not open such repositories unless you allow it",
-            &format!("if you trust it: `git config --global --add safe.directory '{named}'`"),
+            &format!("if you trust it: `git config --global --add safe.directory '{directory}'`"),
         );
     }
     if has("unknown repository extension") || has("repo version") {
         return unusable(
             path,
-            &format!("this git does not know its format: {words}"),
+            &format!("this git does not know its format: {message}"),
             "upgrade git",
         );
     }
@@ -41,11 +41,11 @@ pub(crate) fn unreadable(path: &Path, error: &GitError) -> AppError {
         );
     }
     if has("not a git repository") {
-        return no_repository(path, words);
+        return no_repository(path, message);
     }
     unusable(
         path,
-        &words,
+        &message,
         "run `git status` there and correct what git reports",
     )
 }
@@ -55,7 +55,7 @@ pub(crate) fn no_repository(path: &Path, why: impl Into<String>) -> AppError {
     AppError::usage(
         format!("there is no git repository at `{}`", path.display()),
         why,
-        "name one with `--repo PATH`, or make one with `git init`",
+        "name one with `--repo PATH`, or create one with `git init`",
     )
 }
 
@@ -91,7 +91,7 @@ async fn refuse_shallow(path: &Path, git: &HostGit) -> Result<(), AppError> {
     let shallow = git
         .run_as_user(path, &["rev-parse", "--is-shallow-repository"])
         .await
-        .unwrap_or_default();
+        .map_err(|error| unreadable(path, &error))?;
     if shallow.trim() != "true" {
         return Ok(());
     }
@@ -108,8 +108,18 @@ async fn refuse_grafts(path: &Path, git: &HostGit) -> Result<(), AppError> {
     let file = git
         .run_as_user(path, &["rev-parse", "--git-path", "info/grafts"])
         .await
-        .unwrap_or_default();
-    let text = fs::read_to_string(path.join(file.trim_end_matches('\n'))).unwrap_or_default();
+        .map_err(|error| unreadable(path, &error))?;
+    let text = match fs::read(path.join(file.trim_end_matches('\n'))) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            return Err(unusable(
+                path,
+                &format!("`info/grafts` cannot be read: {error}"),
+                "make the file readable, or remove it",
+            ));
+        }
+    };
     let is_graft = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
     if !text.lines().any(is_graft) {
         return Ok(());
@@ -128,8 +138,11 @@ async fn refuse_missing_objects(path: &Path, branch: &str, git: &HostGit) -> Res
     let is_partial = git
         .run_as_user(path, &["config", "--get-regexp", keys])
         .await;
-    if is_partial.is_err() {
-        return Ok(());
+    match is_partial {
+        Ok(_) => {}
+        // Git fails without a message if no key matches.
+        Err(GitError::Failed { .. }) => return Ok(()),
+        Err(error) => return Err(unreadable(path, &error)),
     }
     let reference = format!("refs/heads/{branch}");
     let listing = [
@@ -173,7 +186,7 @@ pub(crate) async fn work_tree_notices(path: &Path, base: &CommitId, git: &HostGi
     });
     let others = (!others.is_empty()).then(|| {
         format!(
-            "git filters of `.gitattributes` are not applied in the sandbox, files are there as they are committed: {}",
+            "git filters from `.gitattributes` are not applied in the sandbox, where files are as committed: {}",
             join_names(&others)
         )
     });
@@ -191,7 +204,13 @@ fn join_names(names: &[String]) -> String {
 
 async fn submodules(path: &Path, base: &CommitId, git: &HostGit) -> Vec<String> {
     let args = ["ls-tree", "-r", "-z", "--full-tree", base.as_str()];
-    let listed = git.run_as_user(path, &args).await.unwrap_or_default();
+    let listed = match git.run_as_user(path, &args).await {
+        Ok(listed) => listed,
+        Err(error) => {
+            tracing::warn!(%error, "cannot list the submodules of `{}`", path.display());
+            return Vec::new();
+        }
+    };
     let entries = listed.split('\0').filter_map(|line| line.split_once('\t'));
     entries
         .filter(|(facts, _)| facts.starts_with("160000 "))
@@ -212,9 +231,14 @@ async fn filters(path: &Path, base: &CommitId, git: &HostGit) -> BTreeSet<String
         "--",
         ":(top,glob)**/.gitattributes",
     ];
-    // The command fails if it finds nothing.
-    let lines = git.run_as_user(path, &args).await.unwrap_or_default();
-    filters_in(&lines)
+    match git.run_as_user(path, &args).await {
+        Ok(lines) => filters_in(&lines),
+        Err(error) => {
+            // The command also fails if it finds nothing.
+            tracing::debug!(%error, "no filters are known for `{}`", path.display());
+            BTreeSet::new()
+        }
+    }
 }
 
 fn filters_in(attributes: &str) -> BTreeSet<String> {
@@ -267,7 +291,7 @@ mod tests {
             ),
             (
                 "fatal: not a git repository (or any of the parent directories): .git",
-                "name one with `--repo PATH`, or make one with `git init`",
+                "name one with `--repo PATH`, or create one with `git init`",
             ),
             (
                 "fatal: bad config line 1 in file .git/config",

@@ -31,17 +31,17 @@ pub(crate) fn provider_name(
         return Ok(name);
     }
     let environment = app.environment();
-    let of_task = task.and_then(|task| task.contract.sandbox_provider);
-    let asked = of_task
+    let task_provider = task.and_then(|task| task.contract.sandbox_provider);
+    let requested = task_provider
         .map(|kind| kind.name().to_owned())
         .or_else(|| environment.default_provider().map(str::to_owned));
-    let asked = match asked {
-        Some(asked) => asked,
+    let requested = match requested {
+        Some(requested) => requested,
         None => app.settings()?.sandbox_provider().to_owned(),
     };
     Ok(match user_choice(app)? {
-        Some(chosen) if trust::is_weaker_sandbox(&asked, &chosen) => chosen,
-        Some(_) | None => asked,
+        Some(chosen) if trust::is_weaker_sandbox(&requested, &chosen) => chosen,
+        Some(_) | None => requested,
     })
 }
 
@@ -59,12 +59,12 @@ pub(crate) fn weaker_sandbox_notice(
     contract: &Contract,
     sandbox: &str,
 ) -> Option<String> {
-    let asked = contract.sandbox_provider?.name();
-    let is_kept = request.sandbox.is_none() && trust::is_weaker_sandbox(asked, sandbox);
-    is_kept.then(|| {
+    let requested = contract.sandbox_provider?.name();
+    let is_stronger = request.sandbox.is_none() && trust::is_weaker_sandbox(requested, sandbox);
+    is_stronger.then(|| {
         format!(
-            "the task asks for the sandbox `{asked}`; you chose `{sandbox}`, which isolates more and is used; \
-             `--sandbox {asked}` wins over it"
+            "the task asks for the sandbox `{requested}`; you chose `{sandbox}`, which isolates more and is used; \
+             `--sandbox {requested}` wins over it"
         )
     })
 }

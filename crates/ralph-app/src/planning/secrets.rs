@@ -19,7 +19,7 @@ pub(crate) fn refuse_in_task(text: &str, redactor: &Redactor) -> Result<(), AppE
     };
     Err(AppError::new(
         ErrorKind::TaskRejected,
-        "the task file is refused",
+        "the task file is rejected",
         format!("it contains the value of `{name}`"),
         "remove the value; the text of a task reaches the sandbox, the prompts and the saved state",
     ))
@@ -36,7 +36,7 @@ pub(crate) fn refuse_in_plan(plan: &RunPlan, redactor: &Redactor) -> Result<(), 
         None => format!("`{field}` of its plan contains something that looks like a secret"),
     };
     let fix = "choose another value: the journal stores no secret, so the run could not be resumed";
-    Err(AppError::usage("the run cannot be started", why, fix))
+    Err(AppError::usage("cannot start the run", why, fix))
 }
 
 /// Rejects a plan that was redacted when it was stored.
@@ -55,8 +55,7 @@ pub(crate) fn refuse_redacted_plan(plan: &RunPlan) -> Result<(), AppError> {
 /// Returns the first field of a plan that affects the run and whose text meets a condition, with
 /// the text.
 fn find_field(plan: &RunPlan, is_wrong: &dyn Fn(&str) -> bool) -> Option<(String, String)> {
-    // A plan consists of plain data, so it always has a JSON form.
-    let value = serde_json::to_value(plan).unwrap_or_default();
+    let value = serde_json::to_value(plan).expect("a plan is valid JSON");
     find_in_value("plan", &value, is_wrong)
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::id::CommitId;
 use ralph_core::task::TaskFile;
-use ralph_engine::git::HostGit;
+use ralph_engine::git::{GitError, HostGit};
 use ralph_engine::journal::RunOutline;
 
 use super::repository;
@@ -66,20 +66,20 @@ impl SourceRepository {
 
     /// Reports the parts of the user's working directory that are not copied.
     async fn uncommitted(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
-        let status = git
-            .run_as_user(
-                &self.path,
-                &["status", "--porcelain", "--untracked-files=no"],
-            )
-            .await
-            .unwrap_or_default();
-        let own = task_file
-            .strip_prefix(&self.path)
-            .map(|path| path.display().to_string())
-            .unwrap_or_default();
+        let arguments = ["status", "--porcelain", "--untracked-files=no"];
+        let status = match git.run_as_user(&self.path, &arguments).await {
+            Ok(status) => status,
+            Err(error) => {
+                // A bare repository has no work tree.
+                tracing::debug!(%error, "no uncommitted changes are known");
+                return Vec::new();
+            }
+        };
+        let task_path = task_file.strip_prefix(&self.path);
+        let task_path = task_path.map_or_else(|_| String::new(), |path| path.display().to_string());
         let dirty = status
             .lines()
-            .filter(|line| line.get(3..) != Some(own.as_str()))
+            .filter(|line| line.get(3..) != Some(task_path.as_str()))
             .count();
         if dirty == 0 {
             return Vec::new();
@@ -100,7 +100,7 @@ pub fn local_path(named: &str, directory: &Path) -> Result<PathBuf, AppError> {
         let shown = named.rsplit('@').next().unwrap_or(named);
         return Err(AppError::usage(
             format!("repository `{shown}` is not available"),
-            "this version works on repositories of this machine",
+            "this version supports only repositories on this machine",
             "clone it, then use `--repo PATH`",
         ));
     }
@@ -133,7 +133,11 @@ async fn current_branch(path: &Path, git: &HostGit) -> Result<String, AppError> 
     let branch = git
         .run_as_user(path, &["symbolic-ref", "--quiet", "--short", "HEAD"])
         .await
-        .map_err(|_| {
+        .map_err(|error| {
+            // Git fails without a message if no branch is checked out.
+            if !matches!(error, GitError::Failed { .. }) {
+                return repository::unreadable(path, &error);
+            }
             AppError::runtime(
                 format!("no branch is checked out in `{}`", path.display()),
                 "the work needs a branch to start from",
@@ -151,17 +155,26 @@ async fn current_branch(path: &Path, git: &HostGit) -> Result<String, AppError> 
 }
 
 /// Returns the commit of a revision, if it exists.
-pub async fn commit_at(path: &Path, revision: &str, git: &HostGit) -> Option<CommitId> {
+pub async fn commit_at(
+    path: &Path,
+    revision: &str,
+    git: &HostGit,
+) -> Result<Option<CommitId>, AppError> {
     let revision = format!("{revision}^{{commit}}");
     let found = git
         .run_as_user(path, &["rev-parse", "--verify", "--quiet", &revision])
         .await;
-    CommitId::parse(found.ok()?.trim())
+    match found {
+        Ok(id) => Ok(CommitId::parse(id.trim())),
+        // Git fails without a message if there is no such revision.
+        Err(GitError::Failed { .. }) => Ok(None),
+        Err(error) => Err(repository::unreadable(path, &error)),
+    }
 }
 
 async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitId, AppError> {
     let reference = format!("refs/heads/{branch}");
-    if let Some(commit) = commit_at(path, &reference, git).await {
+    if let Some(commit) = commit_at(path, &reference, git).await? {
         return Ok(commit);
     }
     let empty = git
@@ -172,13 +185,13 @@ async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitI
         AppError::runtime(
             format!("repository `{}` has no commits", path.display()),
             "there is nothing to start from",
-            "make a first commit",
+            "create a first commit",
         )
     } else {
         AppError::runtime(
             format!("there is no branch `{branch}` in `{}`", path.display()),
             "the work needs a branch to start from",
-            "correct `base_branch` in the task file, or make the branch",
+            "correct `base_branch` in the task file, or create the branch",
         )
     })
 }
@@ -188,7 +201,7 @@ pub(crate) async fn free_branch(
     wanted: &str,
     repo: &Path,
     git: &HostGit,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> Result<String, AppError> {
     let mut taken: Vec<String> = git
         .run_as_user(
@@ -200,10 +213,12 @@ pub(crate) async fn free_branch(
             ],
         )
         .await
-        .map(|text| text.lines().map(str::to_owned).collect())
-        .unwrap_or_default();
-    for id in wiring.state.runs()? {
-        let outline = RunOutline::read(&wiring.state.run(&id).journal());
+        .map_err(|error| repository::unreadable(repo, &error))?
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    for id in providers.state.runs()? {
+        let outline = RunOutline::read(&providers.state.run(&id).journal());
         if outline.repo.as_ref().map(Path::new) == Some(repo) {
             taken.extend(outline.branch);
         }

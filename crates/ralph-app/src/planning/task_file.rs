@@ -57,13 +57,13 @@ pub fn read_task(file: &Path, app: &App) -> Result<(PathBuf, TaskFile), AppError
 
 /// Returns the position and the message of a finding, and its fix.
 pub fn describe_finding(finding: &LintFinding) -> (String, String) {
-    let place = match (finding.line, finding.column) {
+    let location = match (finding.line, finding.column) {
         (Some(line), Some(column)) => format!("line {line}, column {column}: "),
         (Some(line), None) => format!("line {line}: "),
         (None, _) => String::new(),
     };
     let message = &finding.message;
-    (format!("{place}{message}"), finding.fix.clone())
+    (format!("{location}{message}"), finding.fix.clone())
 }
 
 /// Returns the error of a task file that the linter rejects.
@@ -73,7 +73,7 @@ pub(crate) fn rejected(
     findings: Vec<LintFinding>,
 ) -> AppError {
     let file = file.display().to_string();
-    let what = format!("the task file `{file}` is refused");
+    let what = format!("the task file `{file}` is rejected");
     AppError {
         details: Box::new(ErrorDetails::Findings { file, findings }),
         ..AppError::new(ErrorKind::TaskRejected, what, why, fix)

@@ -50,8 +50,8 @@ pub struct KeyStatus {
 }
 
 impl ModelFactory {
-    /// Returns the model of a choice. `used` are the entries of a script that the run has already
-    /// used.
+    /// Returns the model of a choice. `used` are the entries of a script or of a replayed run that the
+    /// run has already used.
     pub fn create(
         &self,
         choice: &ModelChoice,
@@ -147,11 +147,16 @@ impl ModelFactory {
         Ok(self.profiles()?.prices()?)
     }
 
-    /// Returns the status of a model's key, or `None` for a model without network access.
+    /// Returns the status of a model's key, or `None` for a model without network access or with an
+    /// invalid name.
     pub fn key_status(&self, choice: &ModelChoice) -> Option<KeyStatus> {
-        let endpoint = ModelEndpoint::for_choice(choice)
-            .ok()
-            .filter(|_| !choice.is_local())?;
+        // Creating the model reports a name without an endpoint.
+        let Ok(endpoint) = ModelEndpoint::for_choice(choice) else {
+            return None;
+        };
+        if choice.is_local() {
+            return None;
+        }
         let key = self
             .base_url(&endpoint)
             .map(|base| self.key(choice, &endpoint, &base));
@@ -175,7 +180,7 @@ impl ModelFactory {
         endpoint: &ModelEndpoint,
         base: &str,
     ) -> Result<Option<(String, &str)>, AppError> {
-        let mut kept_back = None;
+        let mut withheld = None;
         for name in &endpoint.key_variables {
             let Some(value) = self.environment.credential(name) else {
                 continue;
@@ -185,9 +190,9 @@ impl ModelFactory {
             {
                 return Ok(Some((name.clone(), value)));
             }
-            kept_back = kept_back.or(Some(name));
+            withheld = withheld.or(Some(name));
         }
-        match kept_back {
+        match withheld {
             Some(name) if endpoint.needs_key => Err(self.key_withheld_error(choice, name, base)),
             Some(_) | None => Ok(None),
         }
@@ -202,12 +207,12 @@ impl ModelFactory {
         variable: &str,
         base: &str,
     ) -> bool {
-        let usual = ModelChoice {
+        let default_choice = ModelChoice {
             api_base: None,
             api_key_env: None,
             ..choice.clone()
         };
-        let Ok(usual) = ModelEndpoint::for_choice(&usual) else {
+        let Ok(default_endpoint) = ModelEndpoint::for_choice(&default_choice) else {
             return false;
         };
         let mut addresses = endpoint.base_variables.iter();
@@ -215,21 +220,22 @@ impl ModelFactory {
             let address = self.environment.api_address(name);
             address.is_some_and(|address| origin(address) == origin(base))
         });
-        let is_usual = usual
+        let is_default = default_endpoint
             .default_base
-            .is_some_and(|usual| origin(&usual) == origin(base));
-        usual.key_variables.iter().any(|own| own == variable) && (is_usual || is_named)
+            .is_some_and(|default| origin(&default) == origin(base));
+        let mut variables = default_endpoint.key_variables.iter();
+        variables.any(|own| own == variable) && (is_default || is_named)
     }
 
     fn key_withheld_error(&self, choice: &ModelChoice, variable: &str, base: &str) -> AppError {
         let file = self.layers().user_path("models.yaml");
         AppError::usage(
-            format!("model `{}` cannot be asked", choice.model),
+            format!("cannot use the model `{}`", choice.model),
             format!(
-                "`{variable}` is not sent to {}: only your own configuration says where credentials go",
+                "`{variable}` is not sent to {}: only your own configuration decides where credentials are sent",
                 origin(base)
             ),
-            format!("put a profile with this `api_base` and `api_key_env` into {file}"),
+            format!("add a profile with this `api_base` and `api_key_env` to {file}"),
         )
     }
 
@@ -239,12 +245,12 @@ impl ModelFactory {
             AppError::usage(
                 format!("model `{name}` is not available"),
                 error.to_string(),
-                "name it as `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
+                "name it like `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
             )
         })?;
         let base = self.base_url(&endpoint).ok_or_else(|| {
             AppError::usage(
-                format!("model `{name}` cannot be asked"),
+                format!("cannot use the model `{name}`"),
                 format!(
                     "no address is configured for provider `{}`",
                     endpoint.provider
@@ -265,7 +271,7 @@ impl ModelFactory {
             });
         if credential.is_none() && endpoint.needs_key {
             return Err(AppError::usage(
-                format!("model `{name}` cannot be asked"),
+                format!("cannot use the model `{name}`"),
                 format!("`{}` is not set", endpoint.key_variables.join("` or `")),
                 "set it in the environment or in `.env`, or choose another model with `--profile`",
             ));
@@ -376,10 +382,9 @@ pub fn sourced_price(
 fn is_served_locally(choice: &ModelChoice, environment: &Environment) -> bool {
     price::is_free_on_loopback(&choice.model)
         && choice.api_key_env.is_none()
-        && ModelEndpoint::for_choice(choice)
-            .ok()
-            .and_then(|endpoint| base_url(&endpoint, environment))
-            .is_some_and(|base| is_loopback(&base))
+        && ModelEndpoint::for_choice(choice).is_ok_and(|endpoint| {
+            base_url(&endpoint, environment).is_some_and(|base| is_loopback(&base))
+        })
 }
 
 /// Returns whether an address is a loopback address.
@@ -425,15 +430,15 @@ pub fn agent_model_name(plan: &AgentPlan) -> String {
 fn unusable_model(name: &str, error: &HttpModelSettingsError) -> AppError {
     let fix = match error {
         HttpModelSettingsError::Base { .. } => {
-            "correct `api_base` in config/models.yaml, or the variable that says where it is"
+            "correct `api_base` in config/models.yaml, or the variable with the address"
         }
-        HttpModelSettingsError::Key { .. } => "set the variable to the key alone",
+        HttpModelSettingsError::Key { .. } => "set the variable to the key only",
         HttpModelSettingsError::Client(_) => {
-            "look at the proxy variables and at the machine's certificates"
+            "check the proxy variables and the machine's certificates"
         }
     };
     AppError::usage(
-        format!("model `{name}` cannot be asked"),
+        format!("cannot use the model `{name}`"),
         error.to_string(),
         fix,
     )

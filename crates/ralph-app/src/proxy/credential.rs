@@ -24,7 +24,7 @@ pub enum CredentialError {
     #[error("no credential provided on stdin")]
     Empty,
     /// The input had the wrong number of lines.
-    #[error("one line or two are wanted, {lines} came in")]
+    #[error("expected one or two lines, got {lines}")]
     Lines { lines: usize },
     /// The first line is not a valid mode.
     #[error("the first of two lines is the mode: oauth, api_key or gateway")]
@@ -33,7 +33,7 @@ pub enum CredentialError {
     #[error("this agent does not authenticate with {0}")]
     UnsupportedMode(AuthMode),
     /// The input could not be read.
-    #[error("standard input cannot be read: {0}")]
+    #[error("cannot read standard input: {0}")]
     Read(#[from] io::Error),
 }
 
@@ -116,7 +116,7 @@ mod tests {
             (
                 "claude",
                 "oauth\ncanary\ncanary",
-                Err("one line or two are wanted, 3 came in"),
+                Err("expected one or two lines, got 3"),
             ),
         ] {
             let agent = AgentAuth::for_agent(&AgentName::parse(agent).unwrap());

@@ -53,7 +53,7 @@ pub async fn open_gate(
         },
     };
     let budgets = (Budgets::default(), Spent::default(), MeterRates::default());
-    let outside = GateDeps {
+    let deps = GateDeps {
         resolver: Arc::new(SystemResolver),
         reachable: Reachable::public(),
         credential_reachable: reachable,
@@ -63,7 +63,7 @@ pub async fn open_gate(
         sink: Arc::new(RequestLog::start(io::stderr())),
         cassette: None,
     };
-    Gate::standalone(settings, outside, health.text()).map_err(|error| start_error(&error))
+    Gate::standalone(settings, deps, health.text()).map_err(|error| start_error(&error))
 }
 
 /// Returns the error of a proxy that cannot start.
@@ -71,6 +71,6 @@ pub fn start_error(why: &impl ToString) -> AppError {
     AppError::runtime(
         "cannot start the proxy",
         why.to_string(),
-        "look at the limits of this user (`ulimit -a`)",
+        "check the limits of this user (`ulimit -a`)",
     )
 }

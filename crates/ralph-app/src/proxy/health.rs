@@ -35,20 +35,20 @@ impl Health {
         else {
             return false;
         };
-        let asked = tokio::time::timeout(TIMEOUT, http::get(&base, "/health")).await;
-        let Ok(Ok(answer)) = asked else {
+        let response = tokio::time::timeout(TIMEOUT, http::get(&base, "/health")).await;
+        let Ok(Ok(response)) = response else {
             return false;
         };
-        let text = String::from_utf8_lossy(&answer.body);
-        let says = |word: &str| text.split_whitespace().any(|said| said == word);
-        answer.status == 200
+        let text = String::from_utf8_lossy(&response.body);
+        let contains = |word: &str| text.split_whitespace().any(|found| found == word);
+        response.status == 200
             && text.starts_with(GREETING)
-            && says(&format!("mode={}", mode_name(self.mode)))
-            && says(&format!("addr={}", self.address))
+            && contains(&format!("mode={}", mode_name(self.mode)))
+            && contains(&format!("addr={}", self.address))
     }
 }
 
-/// Returns twelve digits that change with the proxy's source code.
+/// Returns twelve hexadecimal digits that change with ralph's version and with these source files.
 pub fn source_version() -> String {
     let mut hasher = Sha256::new();
     for source in [

@@ -81,7 +81,7 @@ pub enum LeaseError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The running proxy does not end.
-    #[error("another proxy for agent {agent} is in the way")]
+    #[error("another proxy for agent {agent} is running")]
     Held { agent: AgentName },
 }
 
@@ -105,16 +105,22 @@ impl Lease {
 
     /// Publishes the proxy for later processes.
     pub fn publish(&self, notice: &ProxyNotice) -> Result<(), StoreError> {
-        // Our own types always serialize.
-        let text = serde_json::to_string(notice).unwrap_or_default();
-        durable::write(&self.path, text.as_bytes())
+        let text = serde_json::to_vec(notice)
+            .map_err(io::Error::from)
+            .map_err(StoreError::when("write", &self.path))?;
+        durable::write(&self.path, &text)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         // The notice is outdated; readers ask the proxy anyway.
-        fs::remove_file(&self.path).ok();
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, "cannot remove `{}`", self.path.display());
+            }
+            Ok(()) | Err(_) => {}
+        }
     }
 }
 
@@ -128,34 +134,34 @@ pub async fn acquire_lease(
     durable::create_dir(directory)?;
     let path = directory.join(format!("{agent}.json"));
     let lock = directory.join(format!("{agent}.lock"));
-    let mut told: Option<(i32, Signal)> = None;
-    let mut until = Instant::now() + TIMEOUT;
+    let mut signalled: Option<(i32, Signal)> = None;
+    let mut deadline = Instant::now() + TIMEOUT;
     loop {
         if let Some(lock) = try_lock(&lock)? {
             return Ok(LeaseOutcome::Acquired(Lease::new(path, lock)?));
         }
         if let Some(notice) = read_notice(&path) {
             // Another process may have been faster and started the wanted proxy.
-            let told_it = told.filter(|(pid, _)| *pid == notice.pid);
+            let last_signal = signalled.filter(|(pid, _)| *pid == notice.pid);
             let address = notice.address;
-            if told_it.is_none()
+            if last_signal.is_none()
                 && notice.matches(wanted)
                 && (Health { mode, address }).responds().await
             {
                 return Ok(LeaseOutcome::AlreadyRunning(notice));
             }
-            let signal = match told_it {
+            let signal = match last_signal {
                 None => Some(Signal::TERM),
-                Some((_, Signal::TERM)) if Instant::now() > until => Some(Signal::KILL),
+                Some((_, Signal::TERM)) if Instant::now() > deadline => Some(Signal::KILL),
                 Some(_) => None,
             };
             if let Some(signal) = signal {
                 send_signal(notice.pid, signal);
-                told = Some((notice.pid, signal));
-                until = Instant::now() + TIMEOUT;
+                signalled = Some((notice.pid, signal));
+                deadline = Instant::now() + TIMEOUT;
             }
         }
-        if Instant::now() > until {
+        if Instant::now() > deadline {
             let agent = agent.clone();
             return Err(LeaseError::Held { agent });
         }
@@ -166,8 +172,14 @@ pub async fn acquire_lease(
 fn send_signal(pid: i32, signal: Signal) {
     // No other number is a valid process id, regardless of the file.
     if let Some(pid) = (pid > 1).then(|| Pid::from_raw(pid)).flatten() {
-        // If the process is gone, so is its lock.
-        kill_process(pid, signal).ok();
+        match kill_process(pid, signal) {
+            // If the process is gone, so is its lock.
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => {
+                let pid = pid.as_raw_nonzero();
+                tracing::warn!(%error, "cannot send a signal to the proxy with pid {pid}");
+            }
+        }
     }
 }
 
@@ -187,14 +199,21 @@ fn try_lock(path: &Path) -> Result<Option<File>, StoreError> {
 }
 
 fn read_notice(path: &Path) -> Option<ProxyNotice> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    match fs::read(path).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?)) {
+        Ok(notice) => Some(notice),
+        // The proxy has not published its notice yet.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            tracing::debug!(%error, "cannot use `{}`", path.display());
+            None
+        }
+    }
 }
 
 /// Returns bytes as hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        write!(text, "{byte:02x}").ok();
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
         text
     })
 }
@@ -205,8 +224,8 @@ impl From<LeaseError> for AppError {
             LeaseError::Store(error) => error.into(),
             LeaseError::Held { .. } => Self::runtime(
                 error.to_string(),
-                "it neither answers nor ends",
-                "look for it with `ps`, and end it",
+                "it neither responds nor exits",
+                "find it with `ps`, and end it",
             ),
         }
     }

@@ -52,29 +52,31 @@ impl LogQueue {
     }
 
     /// Waits while a condition is true, up to a timeout.
-    fn wait_while(&self, longest: Duration, is_so: impl Fn(&LogBuffer) -> bool) {
+    fn wait_while(&self, timeout: Duration, condition: impl Fn(&LogBuffer) -> bool) {
         let wait = self
             .changed
-            .wait_timeout_while(self.buffer(), longest, |waiting| is_so(waiting));
+            .wait_timeout_while(self.buffer(), timeout, |buffer| condition(buffer));
         drop(wait);
     }
 
     fn write_loop(&self, mut output: impl Write) {
         loop {
-            self.wait_while(Duration::MAX, |waiting| {
-                waiting.text.is_empty() && !waiting.is_closing
+            self.wait_while(Duration::MAX, |buffer| {
+                buffer.text.is_empty() && !buffer.is_closing
             });
-            self.wait_while(FLUSH_INTERVAL, |waiting| !waiting.is_closing);
-            let mut waiting = self.buffer();
-            let text = std::mem::take(&mut waiting.text);
-            let left_out = std::mem::take(&mut waiting.dropped);
-            let is_last = waiting.is_closing;
-            drop(waiting);
-            // A failure here can no longer be reported.
-            output.write_all(text.as_bytes()).ok();
-            if left_out > 0 {
-                let words = format!("ralph: {left_out} requests are not in this log\n");
-                output.write_all(words.as_bytes()).ok();
+            self.wait_while(FLUSH_INTERVAL, |buffer| !buffer.is_closing);
+            let mut buffer = self.buffer();
+            let text = std::mem::take(&mut buffer.text);
+            let dropped = std::mem::take(&mut buffer.dropped);
+            let is_last = buffer.is_closing;
+            drop(buffer);
+            let mut written = output.write_all(text.as_bytes());
+            if dropped > 0 {
+                let notice = format!("ralph: {dropped} requests are not in this log\n");
+                written = written.and_then(|()| output.write_all(notice.as_bytes()));
+            }
+            if let Err(error) = written {
+                tracing::debug!(%error, "cannot write the log of requests");
             }
             if is_last {
                 self.buffer().is_flushed = true;
@@ -90,21 +92,20 @@ impl Drop for RequestLog {
         self.queue.buffer().is_closing = true;
         self.queue.changed.notify_all();
         self.queue
-            .wait_while(CLOSE_TIMEOUT, |waiting| !waiting.is_flushed);
+            .wait_while(CLOSE_TIMEOUT, |buffer| !buffer.is_flushed);
     }
 }
 
 impl GateSink for RequestLog {
     fn record_audit(&self, record: GateAuditRecord) {
-        let mut waiting = self.queue.buffer();
-        if waiting.text.len() > MAX_BUFFERED_BYTES {
-            waiting.dropped += 1;
+        let mut buffer = self.queue.buffer();
+        if buffer.text.len() > MAX_BUFFERED_BYTES {
+            buffer.dropped += 1;
             return;
         }
-        let is_first = waiting.text.is_empty();
-        // Writing to a String cannot fail.
-        write_line(&mut waiting.text, &record).ok();
-        drop(waiting);
+        let is_first = buffer.text.is_empty();
+        write_line(&mut buffer.text, &record).expect("writing to a string cannot fail");
+        drop(buffer);
         if is_first {
             self.queue.changed.notify_all();
         }
@@ -129,7 +130,9 @@ mod tests {
 
     use ralph_core::id::RunId;
     use ralph_core::net::{EgressDecider, EgressDecision, EgressReason};
+    use ralph_core::parse_value;
     use ralph_gate::{SandboxIdentity, SandboxListener};
+    use ralph_guest::best_effort;
 
     use super::*;
 
@@ -158,13 +161,13 @@ mod tests {
 
     /// Accepts bytes only after it is released.
     struct StuckWriter {
-        go_on: mpsc::Receiver<()>,
+        released: mpsc::Receiver<()>,
         taken: Arc<Mutex<Vec<u8>>>,
     }
 
     impl Write for StuckWriter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.go_on.recv().ok();
+            best_effort(self.released.recv());
             self.taken.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
         }
@@ -176,36 +179,36 @@ mod tests {
 
     #[test]
     fn a_blocked_output_does_not_block_requests() {
-        let (tell, go_on) = mpsc::channel();
+        let (release, released) = mpsc::channel();
         let taken = Arc::default();
         let log = RequestLog::start(StuckWriter {
-            go_on,
+            released,
             taken: Arc::clone(&taken),
         });
         let path = "x".repeat(1000);
         for _ in 0..4000 {
             log.record_audit(record(&path));
         }
-        drop(tell);
+        drop(release);
         drop(log);
         let (line, last) = (
             format!("ralph: POST {path} 200"),
             " requests are not in this log",
         );
-        let (mut written, mut left_out) = (0, 0);
+        let (mut written, mut dropped) = (0, 0);
         // On a busy machine, the end of the log may exceed its timeout.
-        while written + left_out < 4000 {
+        while written + dropped < 4000 {
             thread::sleep(FLUSH_INTERVAL);
             let text = String::from_utf8(taken.lock().unwrap().clone()).unwrap();
             let complete = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
             written = complete.lines().filter(|text| *text == line).count();
             let counts = complete.lines().filter_map(|text| {
                 let count = text.strip_prefix("ralph: ")?.strip_suffix(last)?;
-                count.parse::<usize>().ok()
+                parse_value::<usize>(count)
             });
-            left_out = counts.sum();
+            dropped = counts.sum();
         }
         let fit = MAX_BUFFERED_BYTES / line.len();
-        assert!(written + left_out == 4000 && written >= fit && left_out > 0);
+        assert!(written + dropped == 4000 && written >= fit && dropped > 0);
     }
 }

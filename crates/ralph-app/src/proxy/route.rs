@@ -19,8 +19,7 @@ impl ProxyUpstream {
     /// agent's API is unknown.
     pub fn for_agent(agent: &AgentAuth, target: Option<&BaseUrl>) -> Option<Self> {
         let wire = agent.wire?;
-        let own = || BaseUrl::parse(wire.default_api()).ok();
-        let address = target.cloned().or_else(own)?;
+        let address = target.cloned().unwrap_or_else(|| default_address(wire));
         Some(Self { wire, address })
     }
 
@@ -47,6 +46,10 @@ impl ProxyUpstream {
     ) -> Vec<(String, String)> {
         client_variables(self.wire, mode, route, address)
     }
+}
+
+fn default_address(wire: AgentWire) -> BaseUrl {
+    BaseUrl::parse(wire.default_api()).expect("the default address of an API is valid")
 }
 
 /// Returns the variables that a program needs to send its requests through the proxy.

@@ -36,7 +36,7 @@ pub async fn serve(
     sockets: TcpListener,
     gate: Gate,
     idle: Duration,
-    told: impl Future<Output = ()>,
+    end_requested: impl Future<Output = ()>,
 ) -> io::Result<ProxyExit> {
     let mut workers = ConnectionThreads::start()?;
     let idle = if idle.is_zero() {
@@ -44,7 +44,7 @@ pub async fn serve(
     } else {
         idle
     };
-    let mut told = pin!(told);
+    let mut end_requested = pin!(end_requested);
     let mut connections = JoinSet::new();
     let mut last = Instant::now();
     let ended = loop {
@@ -52,30 +52,39 @@ pub async fn serve(
             accepted = sockets.accept() => match accepted {
                 Ok((stream, _)) => {
                     // Without this option responses only arrive a little later.
-                    stream.set_nodelay(true).ok();
+                    if let Err(error) = stream.set_nodelay(true) {
+                        tracing::debug!(%error, "cannot send small packets at once");
+                    }
                     let stream = stream.into_std();
                     connections.spawn_on(serve_connection(gate.clone(), stream), workers.next_handle());
                 }
-                Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    sleep(ACCEPT_RETRY_DELAY).await;
+                }
             },
             Some(_) = connections.join_next() => last = Instant::now(),
             () = sleep_until(last + idle), if connections.is_empty() => break ProxyExit::Idle,
-            () = &mut told => break ProxyExit::Requested,
+            () = &mut end_requested => break ProxyExit::Requested,
         }
     };
     drop(sockets);
     let rest = async { while connections.join_next().await.is_some() {} };
-    // Requests that have not ended by then are aborted.
-    timeout(DRAIN_TIMEOUT, rest).await.ok();
+    if timeout(DRAIN_TIMEOUT, rest).await.is_err() {
+        tracing::debug!("requests that did not end in time are aborted");
+    }
     connections.shutdown().await;
     Ok(ended)
 }
 
 /// Serves a connection on its assigned thread.
 async fn serve_connection(gate: Gate, stream: io::Result<net::TcpStream>) {
-    // A connection that cannot be registered is closed, which the client notices.
-    if let Ok(stream) = stream.and_then(TcpStream::from_std) {
-        let arrival = Arrival::new(SandboxListener::Credentials);
-        gate.serve(arrival, stream).await;
+    match stream.and_then(TcpStream::from_std) {
+        Ok(stream) => {
+            let arrival = Arrival::new(SandboxListener::Credentials);
+            gate.serve(arrival, stream).await;
+        }
+        // The connection is closed, which the client notices.
+        Err(error) => tracing::warn!(%error, "cannot register a connection"),
     }
 }

@@ -65,7 +65,9 @@ impl Drop for ConnectionThread {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             // A panic of a connection stays in its task.
-            thread.join().ok();
+            if thread.join().is_err() {
+                tracing::warn!("a thread of the proxy has panicked");
+            }
         }
     }
 }

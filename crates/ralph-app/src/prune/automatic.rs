@@ -9,26 +9,26 @@ use crate::providers::Providers;
 
 /// Removes the orphans of a run's sandbox provider and returns notices for the user. No error here
 /// prevents the run.
-pub(crate) async fn prune_orphans(plan: &RunPlan, wiring: &Providers) -> Vec<String> {
-    let keeper = match plan.sandbox.as_str() {
+pub(crate) async fn prune_orphans(plan: &RunPlan, providers: &Providers) -> Vec<String> {
+    let inventory = match plan.sandbox.as_str() {
         "docker" => SandboxInventory::docker(
             plan.container.as_ref().and_then(|c| c.engine.clone()),
-            wiring,
+            providers,
         ),
-        _ => SandboxInventory::local(wiring),
+        _ => SandboxInventory::local(providers),
     };
     let swept = match sweep(
-        &keeper,
+        &inventory,
         &RetentionPolicy::for_run_start(),
         SweepMode::Remove,
-        wiring,
+        providers,
     )
     .await
     {
         Ok(swept) => swept,
         Err(problem) => {
             return vec![format!(
-                "could not look for stale sandboxes: {} — {}",
+                "cannot search for stale sandboxes: {} — {}",
                 problem.what, problem.fix
             )];
         }
@@ -41,7 +41,7 @@ pub(crate) async fn prune_orphans(plan: &RunPlan, wiring: &Providers) -> Vec<Str
                 Some(format!("removed the sandbox `{}`: {why}", swept.id))
             }
             SweepOutcome::Failed(why, problem) => Some(format!(
-                "could not remove the sandbox `{}`: {why}, but {}",
+                "cannot remove the sandbox `{}`: {why}, but {}",
                 swept.id, problem.what
             )),
         })

@@ -1,5 +1,6 @@
 //! Lists and removes the sandboxes of one provider, including those of other processes.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -7,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use ralph_core::ports::{
     Labels, ProviderProblem, SandboxError, SandboxId, SandboxInfo, SandboxProvider,
 };
+use ralph_guest::available;
 use ralph_providers::sandbox::{DockerProvider, ExistingSandbox};
 
 use super::retention::{SandboxCreator, StateDirOwner};
@@ -30,13 +32,13 @@ pub(super) struct ListedSandbox {
 
 impl SandboxInventory {
     /// Returns the Docker sandboxes of an engine in the format of `DOCKER_HOST`.
-    pub(super) fn docker(engine: Option<String>, wiring: &Providers) -> Self {
-        Self::Docker(Box::new(wiring.docker_provider_at(engine)))
+    pub(super) fn docker(engine: Option<String>, providers: &Providers) -> Self {
+        Self::Docker(Box::new(providers.docker_provider_at(engine)))
     }
 
     /// Returns the local sandboxes of the state directory.
-    pub(super) fn local(wiring: &Providers) -> Self {
-        Self::Local(wiring.local_provider(LocalLimits::default()))
+    pub(super) fn local(providers: &Providers) -> Self {
+        Self::Local(providers.local_provider(LocalLimits::default()))
     }
 
     /// Returns the name for `--type`.
@@ -50,22 +52,24 @@ impl SandboxInventory {
     /// Returns all sandboxes of the provider.
     pub(super) async fn list(
         &self,
-        wiring: &Providers,
+        providers: &Providers,
     ) -> Result<Vec<ListedSandbox>, ProviderProblem> {
         match self {
             Self::Docker(provider) => {
                 let found = provider.list_all().await.map_err(|error| error.problem())?;
-                let ours = wiring.state.root();
+                let own_state_dir = providers.state.root();
                 Ok(found
                     .into_iter()
-                    .map(|found| from_container(found, ours))
+                    .map(|found| from_container(found, own_state_dir))
                     .collect())
             }
             Self::Local(provider) => {
                 let infos = provider.list().await.map_err(provider_problem)?;
-                let directory = wiring.state.sandboxes();
-                let seen = infos.into_iter();
-                Ok(seen.map(|info| from_directory(info, &directory)).collect())
+                let directory = providers.state.sandboxes();
+                let listed = infos.into_iter();
+                Ok(listed
+                    .map(|info| from_directory(info, &directory))
+                    .collect())
             }
         }
     }
@@ -105,11 +109,11 @@ fn from_directory(info: SandboxInfo, sandboxes: &Path) -> ListedSandbox {
     }
 }
 
-fn from_container(found: ExistingSandbox, ours: &Path) -> ListedSandbox {
+fn from_container(found: ExistingSandbox, own_state_dir: &Path) -> ListedSandbox {
     ListedSandbox {
         id: found.id,
         labels: found.labels,
-        state_dir_owner: state_dir_owner(&found.state_directory, ours),
+        state_dir_owner: state_dir_owner(&found.state_directory, own_state_dir),
         creator: if found.is_orphaned {
             SandboxCreator::Ended
         } else {
@@ -121,13 +125,13 @@ fn from_container(found: ExistingSandbox, ours: &Path) -> ListedSandbox {
 
 /// Returns the owner of a state directory. A label contains text, so a path that is not UTF-8 was
 /// changed when it was written.
-fn state_dir_owner(state: &Path, ours: &Path) -> StateDirOwner {
+fn state_dir_owner(state: &Path, own_state_dir: &Path) -> StateDirOwner {
     let is_whole = state
         .to_str()
         .is_some_and(|text| !text.contains(char::REPLACEMENT_CHARACTER));
     if !is_whole || !state.is_absolute() {
         StateDirOwner::Unknown
-    } else if state == ours {
+    } else if state == own_state_dir {
         StateDirOwner::Own
     } else {
         match state.try_exists() {
@@ -139,8 +143,16 @@ fn state_dir_owner(state: &Path, ours: &Path) -> StateDirOwner {
 }
 
 fn file_age(file: &Path) -> Option<Duration> {
-    let written = std::fs::metadata(file).ok()?.modified().ok()?;
-    SystemTime::now().duration_since(written).ok()
+    let written = match std::fs::metadata(file).and_then(|metadata| metadata.modified()) {
+        Ok(written) => written,
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the age of `{}`", file.display());
+            return None;
+        }
+    };
+    // A time in the future says nothing about the age.
+    available(SystemTime::now().duration_since(written))
 }
 
 /// Converts a sandbox error to a problem with its fix.
@@ -171,12 +183,12 @@ mod tests {
     #[test]
     fn a_state_dir_is_own_foreign_or_missing() {
         let there = tempfile::tempdir().unwrap();
-        let ours = Path::new("/somewhere/ralph");
+        let own_state_dir = Path::new("/somewhere/ralph");
         let lossy = OsStr::from_bytes(b"/tmp/\xff")
             .to_string_lossy()
             .into_owned();
         for (state, expected) in [
-            (ours, StateDirOwner::Own),
+            (own_state_dir, StateDirOwner::Own),
             (there.path(), StateDirOwner::Foreign),
             (Path::new("/somewhere/else"), StateDirOwner::Missing),
             // The path is inaccessible, so it may exist.
@@ -186,7 +198,7 @@ mod tests {
             (Path::new(&lossy), StateDirOwner::Unknown),
         ] {
             assert_eq!(
-                state_dir_owner(state, ours),
+                state_dir_owner(state, own_state_dir),
                 expected,
                 "{}",
                 state.display()

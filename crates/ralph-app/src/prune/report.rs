@@ -24,7 +24,7 @@ pub struct PruneReport {
     pub dry_run: bool,
     /// Removed items; in a dry run, stale items.
     pub removed: Vec<PruneEntry>,
-    /// Items in use.
+    /// Items that are not stale.
     pub kept: Vec<PruneEntry>,
     /// Stale items that could not be removed.
     pub failed: Vec<PruneEntry>,
@@ -63,25 +63,25 @@ pub struct PruneRequest {
 
 /// Removes stale sandboxes. A provider that was not named and does not answer results in a note.
 pub async fn prune_sandboxes(request: PruneRequest, app: &App) -> Result<PruneReport, AppError> {
-    let wiring = app.providers()?;
+    let providers = app.providers()?;
     let mut report = PruneReport {
         dry_run: request.dry_run,
         ..PruneReport::default()
     };
     if request.provider != Some(LocalOrDocker::Docker) {
-        let keeper = SandboxInventory::local(&wiring);
+        let inventory = SandboxInventory::local(&providers);
         report
-            .sweep_provider(&keeper, request.max_age, &wiring)
+            .sweep_provider(&inventory, request.max_age, &providers)
             .await?;
     }
     if request.provider != Some(LocalOrDocker::Local) {
-        let looked = prune_docker(&mut report, request.max_age, app, &wiring).await;
-        match (looked, request.provider) {
+        let pruned = prune_docker(&mut report, request.max_age, app, &providers).await;
+        match (pruned, request.provider) {
             (Ok(()), _) => {}
             (Err(error), Some(_)) => return Err(error),
             // Without an engine there is nothing to prune.
             (Err(error), None) => {
-                let note = format!("docker is left out — {} — {}", error.why, error.fix);
+                let note = format!("docker is skipped — {} — {}", error.why, error.fix);
                 report.notes.push(note);
             }
         }
@@ -93,19 +93,25 @@ async fn prune_docker(
     report: &mut PruneReport,
     max_age: Option<Duration>,
     app: &App,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> Result<(), AppError> {
     let engine = container::find_docker_engine(&app.settings()?, app).await?;
-    let keeper = SandboxInventory::docker(engine.clone(), wiring);
-    report.sweep_provider(&keeper, max_age, wiring).await?;
-    let provider = wiring.docker_provider_at(engine);
+    let inventory = SandboxInventory::docker(engine.clone(), providers);
     report
-        .remove_unused_volumes(&provider, wiring.clock.now())
+        .sweep_provider(&inventory, max_age, providers)
+        .await?;
+    let provider = providers.docker_provider_at(engine);
+    report
+        .remove_unused_volumes(&provider, providers.clock.now())
         .await
 }
 
 fn provider_error(problem: ProviderProblem) -> AppError {
-    AppError::runtime("cannot look for stale sandboxes", problem.what, problem.fix)
+    AppError::runtime(
+        "cannot search for stale sandboxes",
+        problem.what,
+        problem.fix,
+    )
 }
 
 impl PruneReport {
@@ -120,12 +126,12 @@ impl PruneReport {
     /// Prunes the sandboxes of a provider.
     async fn sweep_provider(
         &mut self,
-        keeper: &SandboxInventory,
+        inventory: &SandboxInventory,
         max_age: Option<Duration>,
-        wiring: &Providers,
+        providers: &Providers,
     ) -> Result<(), AppError> {
-        let patience = RetentionPolicy::for_command(max_age);
-        let swept = sweep(keeper, &patience, self.mode(), wiring).await;
+        let policy = RetentionPolicy::for_command(max_age);
+        let swept = sweep(inventory, &policy, self.mode(), providers).await;
         for swept in swept.map_err(provider_error)? {
             self.add(swept);
         }
@@ -160,16 +166,16 @@ impl PruneReport {
         list.push(entry);
     }
 
-    /// Removes unused volumes of an engine.
+    /// Removes the volumes and containers that interrupted or other builds of ralph left on an engine.
     async fn remove_unused_volumes(
         &mut self,
         provider: &DockerProvider,
         now: Timestamp,
     ) -> Result<(), AppError> {
-        let remnants = provider.unused_volumes(now - CREATION_GRACE).await;
-        for remnant in remnants.map_err(|error| provider_error(error.problem()))? {
+        let volumes = provider.unused_volumes(now - CREATION_GRACE).await;
+        for volume in volumes.map_err(|error| provider_error(error.problem()))? {
             let removed = match self.mode() {
-                SweepMode::Remove => provider.remove_unused(&remnant).await,
+                SweepMode::Remove => provider.remove_unused(&volume).await,
                 SweepMode::DryRun => Ok(()),
             };
             let problem = removed.err().map(|error| error.problem());
@@ -180,13 +186,15 @@ impl PruneReport {
             let (problem, fix) = problem.map(|problem| (problem.what, problem.fix)).unzip();
             list.push(PruneEntry {
                 provider: "docker",
-                id: remnant.name().to_owned(),
+                id: volume.name().to_owned(),
                 run: None,
-                why: match remnant {
+                why: match volume {
                     UnusedVolume::GuestVolume(_) => {
-                        "it is the guest program of another build of ralph"
+                        "it contains the guest program of another build of ralph"
                     }
-                    UnusedVolume::FillContainer(_) => "it was left when a ralph was killed",
+                    UnusedVolume::FillContainer(_) => {
+                        "it was left behind by a killed ralph process"
+                    }
                 }
                 .to_owned(),
                 problem,

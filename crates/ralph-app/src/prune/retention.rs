@@ -108,7 +108,7 @@ pub(super) enum KeepReason {
     UnknownOwner,
     /// The creator may still use the sandbox.
     MaybeInUse,
-    /// A process works in the sandbox.
+    /// A process works on the run of the sandbox.
     Held,
     /// The run of the sandbox cannot be read.
     Unreadable,
@@ -138,13 +138,13 @@ pub(super) enum RemovalReason {
 }
 
 /// Decides whether a sandbox is removed.
-pub(super) fn decide(known: &PruneCandidate, patience: &RetentionPolicy) -> PruneVerdict {
-    match known.state_dir_owner {
-        StateDirOwner::Own => decide_own(known, patience),
+pub(super) fn decide(candidate: &PruneCandidate, policy: &RetentionPolicy) -> PruneVerdict {
+    match candidate.state_dir_owner {
+        StateDirOwner::Own => decide_own(candidate, policy),
         StateDirOwner::Foreign => PruneVerdict::Keep(KeepReason::Foreign),
         StateDirOwner::Unknown => PruneVerdict::Keep(KeepReason::UnknownOwner),
         // A directory of another machine never exists here.
-        StateDirOwner::Missing => match known.creator {
+        StateDirOwner::Missing => match candidate.creator {
             SandboxCreator::Ended => PruneVerdict::Remove(RemovalReason::StateDirMissing),
             SandboxCreator::MaybeAlive | SandboxCreator::Unknown | SandboxCreator::Unfinished => {
                 PruneVerdict::Keep(KeepReason::MaybeInUse)
@@ -153,9 +153,9 @@ pub(super) fn decide(known: &PruneCandidate, patience: &RetentionPolicy) -> Prun
     }
 }
 
-fn decide_own(known: &PruneCandidate, patience: &RetentionPolicy) -> PruneVerdict {
-    let old = known.age.is_some_and(|age| age >= UNOWNED_MIN_AGE);
-    match (known.run_status, known.creator) {
+fn decide_own(candidate: &PruneCandidate, policy: &RetentionPolicy) -> PruneVerdict {
+    let old = candidate.age.is_some_and(|age| age >= UNOWNED_MIN_AGE);
+    match (candidate.run_status, candidate.creator) {
         (SandboxRunStatus::Held, _) => PruneVerdict::Keep(KeepReason::Held),
         (SandboxRunStatus::Unreadable, _) => PruneVerdict::Keep(KeepReason::Unreadable),
         // Two machines may have directories of the same name and share one engine.
@@ -170,7 +170,7 @@ fn decide_own(known: &PruneCandidate, patience: &RetentionPolicy) -> PruneVerdic
             PruneVerdict::Keep(KeepReason::MaybeInUse)
         }
         (SandboxRunStatus::NoRun, SandboxCreator::Unfinished)
-            if known.age.is_some_and(|age| age < UNFINISHED_MIN_AGE) =>
+            if candidate.age.is_some_and(|age| age < UNFINISHED_MIN_AGE) =>
         {
             PruneVerdict::Keep(KeepReason::MaybeInUse)
         }
@@ -180,13 +180,15 @@ fn decide_own(known: &PruneCandidate, patience: &RetentionPolicy) -> PruneVerdic
         (SandboxRunStatus::NoRun, SandboxCreator::Ended | SandboxCreator::Unknown) => {
             PruneVerdict::Remove(RemovalReason::Unowned)
         }
-        (SandboxRunStatus::Ended(ago), _) if ago < patience.ended_runs => {
+        (SandboxRunStatus::Ended(ago), _) if ago < policy.ended_runs => {
             PruneVerdict::Keep(KeepReason::ForInspection)
         }
         (SandboxRunStatus::Ended(_), _) => PruneVerdict::Remove(RemovalReason::RunEnded),
         (SandboxRunStatus::ResumableElsewhere, _) => PruneVerdict::Remove(RemovalReason::Unused),
         (SandboxRunStatus::Resumable(idle), _)
-            if patience.resumable_runs.is_some_and(|most| idle >= most) =>
+            if policy
+                .resumable_runs
+                .is_some_and(|max_idle| idle >= max_idle) =>
         {
             PruneVerdict::Remove(RemovalReason::Expired)
         }
@@ -198,11 +200,11 @@ impl fmt::Display for KeepReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Foreign => "it belongs to another state directory",
-            Self::UnknownOwner => "it does not tell which state directory it belongs to",
-            Self::MaybeInUse => "the process that made it may still use it",
+            Self::UnknownOwner => "its state directory is unknown",
+            Self::MaybeInUse => "the process that created it may still use it",
             Self::Held => "a process works on its run",
             Self::Unreadable => "the journal of its run cannot be read",
-            Self::ForInspection => "its run has ended, it is kept for a look",
+            Self::ForInspection => "its run has ended, and it is kept for inspection",
             Self::Resumable => "its run can be resumed",
         })
     }
@@ -212,12 +214,12 @@ impl fmt::Display for RemovalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::StateDirMissing => "its state directory no longer exists",
-            Self::Unowned => "it belongs to no run, and nobody uses it",
+            Self::Unowned => "it belongs to no run, and no process uses it",
             Self::Unfinished => "the process that created it was killed before it was ready",
             Self::RunMissing => "its run no longer exists",
             Self::RunEnded => "its run has ended",
-            Self::Unused => "its run goes on without it",
-            Self::Expired => "its run was not resumed for too long",
+            Self::Unused => "its run continues without it",
+            Self::Expired => "its run has not been resumed for too long",
         })
     }
 }

@@ -14,15 +14,15 @@ use super::retention::{SandboxRunStatus, StateDirOwner};
 use crate::providers::Providers;
 
 /// Returns the directory of a sandbox's run, or `None` if it has no run here.
-pub(super) fn run_dir(seen: &ListedSandbox, wiring: &Providers) -> Option<RunDir> {
-    let run = seen.labels.get("run").and_then(|id| RunId::parse(id));
-    run.filter(|_| seen.state_dir_owner == StateDirOwner::Own)
-        .map(|run| wiring.state.run(&run))
+pub(super) fn run_dir(listed: &ListedSandbox, providers: &Providers) -> Option<RunDir> {
+    let run = listed.labels.get("run").and_then(|id| RunId::parse(id));
+    run.filter(|_| listed.state_dir_owner == StateDirOwner::Own)
+        .map(|run| providers.state.run(&run))
 }
 
 /// Returns the status of a sandbox's run without locking it.
-pub(super) fn inspect(seen: &ListedSandbox, wiring: &Providers) -> SandboxRunStatus {
-    let Some(dir) = run_dir(seen, wiring) else {
+pub(super) fn inspect(listed: &ListedSandbox, providers: &Providers) -> SandboxRunStatus {
+    let Some(dir) = run_dir(listed, providers) else {
         return SandboxRunStatus::NoRun;
     };
     if !dir.journal().exists() {
@@ -32,16 +32,16 @@ pub(super) fn inspect(seen: &ListedSandbox, wiring: &Providers) -> SandboxRunSta
     } else if dir.is_held() {
         SandboxRunStatus::Held
     } else {
-        read_status(&dir, &seen.id, wiring.clock.now())
+        read_status(&dir, &listed.id, providers.clock.now())
     }
 }
 
 /// Locks the run of a sandbox so that no other process continues it, and returns its status.
 pub(super) fn lock_and_inspect(
-    seen: &ListedSandbox,
-    wiring: &Providers,
+    listed: &ListedSandbox,
+    providers: &Providers,
 ) -> (SandboxRunStatus, Option<RunLock>) {
-    let Some(dir) = run_dir(seen, wiring) else {
+    let Some(dir) = run_dir(listed, providers) else {
         return (SandboxRunStatus::NoRun, None);
     };
     if !dir.journal().exists() {
@@ -51,9 +51,15 @@ pub(super) fn lock_and_inspect(
         return (SandboxRunStatus::Unreadable, None);
     }
     match dir.lock() {
-        Ok(Some(lock)) => (read_status(&dir, &seen.id, wiring.clock.now()), Some(lock)),
+        Ok(Some(lock)) => (
+            read_status(&dir, &listed.id, providers.clock.now()),
+            Some(lock),
+        ),
         Ok(None) => (SandboxRunStatus::Held, None),
-        Err(_) => (SandboxRunStatus::Unreadable, None),
+        Err(error) => {
+            tracing::warn!(%error, "cannot lock the run of sandbox `{}`", listed.id);
+            (SandboxRunStatus::Unreadable, None)
+        }
     }
 }
 
@@ -66,12 +72,16 @@ fn is_written_by_newer_version(dir: &RunDir) -> bool {
 fn read_status(dir: &RunDir, sandbox: &SandboxId, now: Timestamp) -> SandboxRunStatus {
     match dir.state() {
         Ok(state) => status_from_state(&state, sandbox, now),
-        Err(_) => SandboxRunStatus::Unreadable,
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the run of sandbox `{sandbox}`");
+            SandboxRunStatus::Unreadable
+        }
     }
 }
 
 fn status_from_state(state: &RunState, sandbox: &SandboxId, now: Timestamp) -> SandboxRunStatus {
-    let idle = Duration::try_from(now.duration_since(state.updated_at)).unwrap_or_default();
+    // A run whose last change lies in the future, after the clock was set back, counts as just changed.
+    let idle = Duration::try_from(now.duration_since(state.updated_at)).unwrap_or(Duration::ZERO);
     if state.status.is_final() {
         SandboxRunStatus::Ended(idle)
     } else if state.sandbox.as_ref() == Some(sandbox) {

@@ -39,40 +39,40 @@ pub(super) enum SweepOutcome {
 
 /// Prunes all sandboxes of a provider.
 pub(super) async fn sweep(
-    keeper: &SandboxInventory,
-    patience: &RetentionPolicy,
+    inventory: &SandboxInventory,
+    policy: &RetentionPolicy,
     mode: SweepMode,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> Result<Vec<SweptSandbox>, ProviderProblem> {
     let mut swept = Vec::new();
-    for seen in keeper.list(wiring).await? {
+    for sandbox in inventory.list(providers).await? {
         swept.push(SweptSandbox {
-            provider: keeper.name(),
-            id: seen.id.clone(),
-            run: seen.labels.get("run").cloned(),
-            outcome: sweep_one(&seen, keeper, patience, mode, wiring).await,
+            provider: inventory.name(),
+            id: sandbox.id.clone(),
+            run: sandbox.labels.get("run").cloned(),
+            outcome: sweep_one(&sandbox, inventory, policy, mode, providers).await,
         });
     }
     Ok(swept)
 }
 
 async fn sweep_one(
-    seen: &ListedSandbox,
-    keeper: &SandboxInventory,
-    patience: &RetentionPolicy,
+    sandbox: &ListedSandbox,
+    inventory: &SandboxInventory,
+    policy: &RetentionPolicy,
     mode: SweepMode,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> SweepOutcome {
-    let judge = |standing: SandboxRunStatus| {
-        let known = PruneCandidate {
-            state_dir_owner: seen.state_dir_owner,
-            creator: seen.creator,
-            run_status: standing,
-            age: seen.age,
+    let judge = |status: SandboxRunStatus| {
+        let candidate = PruneCandidate {
+            state_dir_owner: sandbox.state_dir_owner,
+            creator: sandbox.creator,
+            run_status: status,
+            age: sandbox.age,
         };
-        retention::decide(&known, patience)
+        retention::decide(&candidate, policy)
     };
-    let stale = match judge(run_status::inspect(seen, wiring)) {
+    let stale = match judge(run_status::inspect(sandbox, providers)) {
         PruneVerdict::Keep(why) => return SweepOutcome::Kept(why),
         PruneVerdict::Remove(why) => why,
     };
@@ -81,10 +81,10 @@ async fn sweep_one(
     }
     // Another process may have continued the run in the meantime; the lock prevents that from here
     // on.
-    let (standing, _lock) = run_status::lock_and_inspect(seen, wiring);
-    match judge(standing) {
+    let (status, _lock) = run_status::lock_and_inspect(sandbox, providers);
+    match judge(status) {
         PruneVerdict::Keep(why) => SweepOutcome::Kept(why),
-        PruneVerdict::Remove(why) => match keeper.remove(&seen.id).await {
+        PruneVerdict::Remove(why) => match inventory.remove(&sandbox.id).await {
             Ok(()) => SweepOutcome::Removed(why),
             Err(problem) => SweepOutcome::Failed(why, problem),
         },

@@ -11,7 +11,7 @@ pub(crate) fn describe_owner(state: &RunState) -> String {
     };
     if is_process_stopped(pid) {
         return format!(
-            "process {pid} works on it and is stopped; `kill -CONT {pid}` lets it continue"
+            "process {pid} works on it and is stopped; continue it with `kill -CONT {pid}`"
         );
     }
     format!("process {pid} works on it")

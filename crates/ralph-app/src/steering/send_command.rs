@@ -51,44 +51,45 @@ pub async fn send_command(
     let is_pending = state
         .pending_commands
         .iter()
-        .any(|(_, errand)| *errand == command);
-    let alone = !dir.is_held();
+        .any(|(_, pending)| *pending == command);
+    let is_unattended = !dir.is_held();
     if let Some(why) = state
         .rejection_reason(&command)
-        .filter(|_| !(alone && is_pending))
+        .filter(|_| !(is_unattended && is_pending))
     {
         return Err(refused_error(&state, &command, &why));
     }
-    if !alone && let Some(answer) = send_to_process(dir, &state, &command, app)? {
-        return Ok(answer);
+    if !is_unattended && let Some(outcome) = send_to_process(dir, &state, &command, app)? {
+        return Ok(outcome);
     }
     let (clock, redactor) = (app.clock(), app.redactor());
     let mut journal = Journal::open(dir, clock.clone(), redactor.clone())?;
-    let letter = CommandFile {
+    let command_file = CommandFile {
         id: new_command_id(app),
         command,
     };
-    let noted = user_commands::apply_offline(dir, &mut journal, &letter, (&*clock, &redactor));
-    if let Some(done) = noted.map_err(|error| cannot_perform(&state, &error))? {
+    let applied =
+        user_commands::apply_offline(dir, &mut journal, &command_file, (&*clock, &redactor));
+    if let Some(done) = applied.map_err(|error| cannot_perform(&state, &error))? {
         return Ok(SentCommandOutcome::Done(done));
     }
     let (plan, app) = pinned_settings::for_existing_run(&state.plan, app)?;
-    let wiring = app.providers()?;
-    let services = if letter.command.traits().offline == OfflineCommand::CallsModel {
-        wiring.services_for_existing((&plan, &state), GateSetup::default())?
+    let providers = app.providers()?;
+    let services = if command_file.command.traits().offline == OfflineCommand::CallsModel {
+        providers.services_for_existing((&plan, &state), GateSetup::default())?
     } else {
-        wiring.services_without_model(&plan)?
+        providers.services_without_model(&plan)?
     };
     // Ctrl-C ends this process; commands in progress are in the journal.
     let (_interrupt, interrupted) = watch::channel(false);
-    let done = user_commands::run_offline(dir, journal, &services, letter, interrupted).await;
+    let done = user_commands::run_offline(dir, journal, &services, command_file, interrupted).await;
     let done = done.map_err(|error| cannot_perform(&state, &error))?;
     Ok(done.map_or(SentCommandOutcome::Deferred, SentCommandOutcome::Done))
 }
 
 fn cannot_perform(state: &RunState, error: &RunError) -> AppError {
     AppError::runtime(
-        format!("cannot do that for run `{}`", state.plan.run),
+        format!("cannot apply the command to run `{}`", state.plan.run),
         error.to_string(),
         error.hint(),
     )
@@ -115,9 +116,11 @@ fn send_to_process(
         let mut done = None;
         reader.read_new(&mut |record, _| {
             if let Event::Command(CommandEvent::CommandReceived {
-                id: of, refused, ..
+                id: received_id,
+                refused,
+                ..
             }) = &record.event
-                && *of == id
+                && *received_id == id
             {
                 accepted = refused.is_none();
                 refusal.clone_from(refused);
@@ -144,7 +147,7 @@ fn send_to_process(
 /// Returns the result of a command if the event contains it.
 fn command_result(event: &Event, id: &str) -> Option<CommandResult> {
     let Event::Command(CommandEvent::CommandDone {
-        id: of,
+        id: received_id,
         done,
         detail,
         output,
@@ -152,7 +155,7 @@ fn command_result(event: &Event, id: &str) -> Option<CommandResult> {
     else {
         return None;
     };
-    (of == id).then(|| CommandResult {
+    (received_id == id).then(|| CommandResult {
         succeeded: *done,
         detail: detail.clone(),
         output: output.clone(),

@@ -40,12 +40,12 @@ pub async fn steer(query: &str, command: &Command, app: &App) -> Result<SteerRep
     if let Some(why) = state.rejection_reason(command) {
         return Err(refused_error(&state, command, &why));
     }
-    let answered = if dir.is_held() {
+    let reply = if dir.is_held() {
         send_and_wait(&dir, &state, command, app)?
     } else {
         SteerReply::NoProcess
     };
-    if answered == SteerReply::NoProcess {
+    if reply == SteerReply::NoProcess {
         apply_without_process(&dir, &state, command, app).await?;
     }
     Ok(SteerReport {
@@ -87,17 +87,19 @@ fn send_and_wait(
     let start = Instant::now();
     loop {
         let held = dir.is_held();
-        let mut answer = None;
+        let mut reply = None;
         reader.read_new(&mut |record, _| {
             if let Event::Command(CommandEvent::CommandReceived {
-                id: of, refused, ..
+                id: received_id,
+                refused,
+                ..
             }) = &record.event
-                && *of == id
+                && *received_id == id
             {
-                answer = Some(refused.clone());
+                reply = Some(refused.clone());
             }
         })?;
-        match answer {
+        match reply {
             Some(None) => return Ok(SteerReply::Accepted),
             Some(Some(why)) => return Err(refused_error(state, command, &why)),
             None if !held => {
@@ -201,9 +203,9 @@ async fn kill_leftover_commands(state: &RunState, app: &App) -> Result<(), AppEr
     let attached = sandboxes.attach(sandbox).await;
     attached.map(drop).map_err(|error| {
         AppError::runtime(
-            format!("cannot end what runs in sandbox `{sandbox}`"),
+            format!("cannot end the processes in sandbox `{sandbox}`"),
             error.to_string(),
-            "end it by hand, then try again",
+            "end them manually, then try again",
         )
     })
 }
@@ -212,7 +214,7 @@ async fn kill_leftover_commands(state: &RunState, app: &App) -> Result<(), AppEr
 pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError {
     let id = &state.plan.run;
     let what = match command {
-        Command::AllowHost { host } => format!("cannot let run `{id}` reach `{host}`"),
+        Command::AllowHost { host } => format!("cannot allow `{host}` for run `{id}`"),
         Command::Message { .. } => format!("cannot send run `{id}` a message"),
         Command::Task { .. } => format!("cannot change the task of run `{id}`"),
         Command::Pause
@@ -229,7 +231,7 @@ pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError
     AppError::runtime(
         what,
         why,
-        format!("see where it stands with `ralph show {id}`"),
+        format!("check its status with `ralph show {id}`"),
     )
 }
 
@@ -242,6 +244,6 @@ pub(super) fn no_reply_error(state: &RunState, command: &Command) -> AppError {
             REPLY_TIMEOUT.as_secs(),
             run_owner::describe_owner(state)
         ),
-        format!("the command waits for it; see `ralph show {id}` later"),
+        format!("the command is still queued; see `ralph show {id}` later"),
     )
 }

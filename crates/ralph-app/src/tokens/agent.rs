@@ -9,7 +9,7 @@ pub struct AgentName(String);
 /// The reason why a text is not a valid name of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a name has 1 to 64 small letters, digits, `-` and `_`, and starts with a letter or a digit"
+    "a name has 1 to 64 lowercase letters, digits, `-` and `_`, and starts with a letter or a digit"
 )]
 pub struct AgentNameError;
 
@@ -100,8 +100,8 @@ impl AgentWire {
         }
     }
 
-    /// Returns whether a credential has the format of that API. Another one must not be sent there
-    /// without a request.
+    /// Returns whether a credential has the format of that API. A credential in another format is sent
+    /// there only if the user names the API explicitly.
     pub fn matches_key(self, credential: &str) -> bool {
         let is_anthropic = credential.starts_with(Self::ANTHROPIC_PREFIX);
         match self {
@@ -166,14 +166,15 @@ impl AgentAuth {
 
     /// Returns the mode that a credential's prefix indicates, or else the agent's default.
     pub fn infer_mode(&self, credential: &str) -> AuthMode {
-        let told = if credential.starts_with("sk-ant-oat") {
+        let indicated = if credential.starts_with("sk-ant-oat") {
             Some(AuthMode::Oauth)
         } else if credential.starts_with("sk-") {
             Some(AuthMode::ApiKey)
         } else {
             None
         };
-        told.filter(|mode| self.modes.contains(mode))
+        indicated
+            .filter(|mode| self.modes.contains(mode))
             .unwrap_or(self.modes[0])
     }
 }

@@ -21,12 +21,10 @@ pub enum BaseUrlError {
     #[error("an address looks like `https://host` or `https://host:port/path`")]
     Form,
     /// The address is not encrypted, so the credential could be intercepted.
-    #[error(
-        "over `http` the token would travel readable, which is only allowed to this machine itself"
-    )]
+    #[error("`http` would send the token unencrypted, which is only allowed to this machine")]
     Readable,
     /// The address has parts that are not permitted.
-    #[error("an address has no user, no `?` and no `#`")]
+    #[error("an address cannot contain a user, `?` or `#`")]
     Parts,
 }
 

@@ -18,7 +18,7 @@ pub enum TokenError {
         /// The requested mode, if any.
         mode: Option<AuthMode>,
         /// The error of a keyring that may contain a credential.
-        unasked: Option<TokenStoreError>,
+        keyring_error: Option<TokenStoreError>,
     },
     /// The credential has expired.
     #[error("token expired for agent {agent} (expired {})", format_date(*expired))]
@@ -28,15 +28,15 @@ pub enum TokenError {
         expired: Timestamp,
     },
     /// The stored value is not a valid credential.
-    #[error("the token of agent {agent} in {place} cannot be used")]
+    #[error("the token of agent {agent} in {store} cannot be used")]
     Damaged {
         agent: AgentName,
         mode: AuthMode,
-        place: TokenStoreKind,
+        store: TokenStoreKind,
         why: TokenParseError,
     },
     /// A store could not be used.
-    #[error("the tokens of agent {agent} are out of reach")]
+    #[error("cannot access the tokens of agent {agent}")]
     Store {
         agent: AgentName,
         source: TokenStoreError,
@@ -59,7 +59,7 @@ impl TokenError {
             }
             Self::Store { source, .. } => source.hint(),
             Self::NoKeyring { .. } => {
-                "install it, or keep the token in a file with `--store file`".to_owned()
+                "install it, or store the token in a file with `--store file`".to_owned()
             }
         }
     }
@@ -69,13 +69,13 @@ impl From<TokenError> for AppError {
     fn from(error: TokenError) -> Self {
         let fix = error.hint();
         let why = match &error {
-            TokenError::Missing { unasked, .. } => unasked
+            TokenError::Missing { keyring_error, .. } => keyring_error
                 .as_ref()
                 .map_or_else(String::new, ToString::to_string),
             TokenError::Expired { .. } => String::new(),
             TokenError::Damaged { why, .. } => why.to_string(),
             TokenError::Store { source, .. } => source.to_string(),
-            TokenError::NoKeyring { .. } => "`--store` asks for it".to_owned(),
+            TokenError::NoKeyring { .. } => "`--store` requires it".to_owned(),
         };
         Self::runtime(error.to_string(), why, fix)
     }

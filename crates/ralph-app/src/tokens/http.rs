@@ -21,7 +21,7 @@ const MAX_BODY_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub struct TokenHttpResponse {
     pub status: u16,
-    /// The body; empty if it is too long.
+    /// The body; empty if it is too long or incomplete.
     pub body: Bytes,
 }
 
@@ -54,11 +54,14 @@ async fn exchange(request: Request<Full<Bytes>>) -> io::Result<TokenHttpResponse
         let response = response.map_err(|error| io::Error::other(error.root_cause()))?;
         let status = response.status().as_u16();
         // The content of a long or broken body is irrelevant.
-        let body = read_body(response)
-            .await
-            .unwrap_or(None)
-            .unwrap_or_default();
-        Ok(TokenHttpResponse { status, body })
+        let body = read_body(response).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "cannot read the body of a response");
+            None
+        });
+        Ok(TokenHttpResponse {
+            status,
+            body: body.unwrap_or_default(),
+        })
     };
     tokio::time::timeout(TIMEOUT, exchange)
         .await

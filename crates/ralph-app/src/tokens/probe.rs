@@ -28,7 +28,7 @@ pub enum ProbeError {
     #[error("{address} answered {status}")]
     Rejected { address: BaseUrl, status: u16 },
     /// The response says nothing about the credential.
-    #[error("{address} answered {status}, which says nothing about the token")]
+    #[error("{address} answered {status}, which does not show whether the token is valid")]
     Unclear { address: BaseUrl, status: u16 },
     /// The API was not reached.
     #[error("{address} cannot be reached: {source}")]
@@ -55,9 +55,9 @@ pub async fn validate(slot: &TokenSlot, token: &AuthToken) -> Result<(), ProbeEr
     };
     let (path, body) = minimal_request(wire, token.model_prefix.as_deref().unwrap_or_default());
     let fields = auth_headers(wire, slot.mode, token)?;
-    let answer = http::post(&address, path, fields, body.to_string()).await;
-    match answer {
-        Ok(answer) => check_response(address, &answer),
+    let response = http::post(&address, path, fields, body.to_string()).await;
+    match response {
+        Ok(response) => check_response(address, &response),
         Err(source) => Err(ProbeError::Unreachable { address, source }),
     }
 }
@@ -85,35 +85,36 @@ fn auth_headers(
     mode: AuthMode,
     token: &AuthToken,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, ProbeError> {
-    let hidden = |text: String| {
+    let sensitive = |text: String| {
         // A token has only valid header characters, so this never fails.
         let mut value = HeaderValue::from_str(&text).map_err(|_| ProbeError::NoApi)?;
         value.set_sensitive(true);
         Ok(value)
     };
     let secret = token.secret.expose();
-    let bearer = || hidden(format!("Bearer {secret}")).map(|value| (AUTHORIZATION, value));
+    let bearer = || sensitive(format!("Bearer {secret}")).map(|value| (AUTHORIZATION, value));
     let key = HeaderName::from_static("x-api-key");
     Ok(match (wire, mode) {
         (AgentWire::AnthropicMessages, AuthMode::Oauth) => {
             vec![ANTHROPIC_VERSION, OAUTH_BETA, bearer()?]
         }
         (AgentWire::AnthropicMessages, AuthMode::ApiKey) => {
-            vec![ANTHROPIC_VERSION, (key, hidden(secret.to_owned())?)]
+            vec![ANTHROPIC_VERSION, (key, sensitive(secret.to_owned())?)]
         }
         (AgentWire::AnthropicMessages, AuthMode::Gateway) => vec![ANTHROPIC_VERSION, bearer()?],
         (AgentWire::OpenAiResponses | AgentWire::OpenAiChat, _) => vec![bearer()?],
     })
 }
 
-/// Decides by the status only. The body is not repeated, because it may contain the token.
-fn check_response(address: BaseUrl, answer: &TokenHttpResponse) -> Result<(), ProbeError> {
-    let status = answer.status;
+/// Decides by the status, and for 404 also by the form of the body. The error does not contain the
+/// body, because that may repeat the token.
+fn check_response(address: BaseUrl, response: &TokenHttpResponse) -> Result<(), ProbeError> {
+    let status = response.status;
     match status {
         // An API that rejects the request, the quota or the payment has recognized the credential.
         200..=299 | 400 | 402 | 422 | 429 => Ok(()),
         // The model of the request may disappear; a server without the API responds differently.
-        404 if has_error_body(&answer.body) => Ok(()),
+        404 if has_error_body(&response.body) => Ok(()),
         401 | 403 => Err(ProbeError::Rejected { address, status }),
         _ => Err(ProbeError::Unclear { address, status }),
     }
@@ -132,7 +133,7 @@ mod tests {
     #[test]
     fn only_a_verdict_on_the_credential_counts() {
         let why = r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#;
-        for (status, body, told) in [
+        for (status, body, expected) in [
             (200, "{}", "taken"),
             (400, "", "taken"),
             (402, "", "taken"),
@@ -141,28 +142,28 @@ mod tests {
             (
                 404,
                 "<html>",
-                "https://gw.example answered 404, which says nothing about the token",
+                "https://gw.example answered 404, which does not show whether the token is valid",
             ),
             (401, why, "https://gw.example answered 401"),
             (403, "", "https://gw.example answered 403"),
             (
                 301,
                 "",
-                "https://gw.example answered 301, which says nothing about the token",
+                "https://gw.example answered 301, which does not show whether the token is valid",
             ),
             (
                 503,
                 "",
-                "https://gw.example answered 503, which says nothing about the token",
+                "https://gw.example answered 503, which does not show whether the token is valid",
             ),
         ] {
-            let answer = TokenHttpResponse {
+            let response = TokenHttpResponse {
                 status,
                 body: Bytes::from(body),
             };
-            let judged = check_response(BaseUrl::parse("https://gw.example").unwrap(), &answer);
+            let judged = check_response(BaseUrl::parse("https://gw.example").unwrap(), &response);
             let judged = judged.map_or_else(|error| error.to_string(), |()| "taken".to_owned());
-            assert_eq!(judged, told);
+            assert_eq!(judged, expected);
         }
     }
 }

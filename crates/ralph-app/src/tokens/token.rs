@@ -33,17 +33,23 @@ struct TokenJson<'a> {
     model_prefix: Option<&'a str>,
 }
 
+impl TokenJson<'_> {
+    fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a plain structure is valid JSON")
+    }
+}
+
 /// The reason why a text is not a valid credential. No variant contains the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenParseError {
     /// The text is not a JSON object.
-    #[error("it is not an object in JSON")]
+    #[error("it is not a JSON object")]
     NotAnObject,
     /// The credential is missing.
-    #[error("it has no text `accessToken`")]
+    #[error("it has no string `accessToken`")]
     Missing,
     /// The credential cannot be sent.
-    #[error("a token is 8 to 16384 printable characters without a blank")]
+    #[error("a token is 8 to 16384 printable characters without spaces")]
     Characters,
     /// The expiry is not a valid time.
     #[error("`expiresAt` is not a number of milliseconds since 1970")]
@@ -52,7 +58,7 @@ pub enum TokenParseError {
     #[error("`baseUrl` cannot be used: {0}")]
     Address(BaseUrlError),
     /// The model prefix is not valid.
-    #[error("`modelPrefix` has at most 128 printable characters without a blank")]
+    #[error("`modelPrefix` has at most 128 printable characters without spaces")]
     Prefix,
 }
 
@@ -105,14 +111,13 @@ impl AuthToken {
 
     /// Returns the JSON to store, in printable ASCII.
     pub fn to_json(&self) -> Secret {
-        let written = TokenJson {
+        let json = TokenJson {
             access_token: self.secret.expose(),
             expires_at: self.expires.map(Timestamp::as_millisecond),
             base_url: self.base_url.as_ref().map(BaseUrl::as_str),
             model_prefix: self.model_prefix.as_deref(),
         };
-        // Our own types always serialize.
-        Secret::new(serde_json::to_string(&written).unwrap_or_default())
+        Secret::new(json.to_text())
     }
 
     /// Returns whether the credential has expired.

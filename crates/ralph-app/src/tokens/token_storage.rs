@@ -119,7 +119,7 @@ impl TokenStorage {
         mode: Option<AuthMode>,
     ) -> Result<FoundToken, TokenError> {
         let modes: Vec<AuthMode> = mode.map_or_else(|| AuthMode::ALL.into(), |mode| vec![mode]);
-        let mut unasked = None;
+        let mut keyring_error = None;
         for mode in &modes {
             let slot = TokenSlot {
                 agent: agent.clone(),
@@ -127,9 +127,9 @@ impl TokenStorage {
             };
             for store in self.stores() {
                 match store.load(&slot).await {
-                    Ok(Some(kept)) => return parse_stored(slot, store, &kept),
+                    Ok(Some(stored)) => return parse_stored(slot, store, &stored),
                     Ok(None) => {}
-                    Err(error @ TokenStoreError::Program(_)) => unasked = Some(error),
+                    Err(error @ TokenStoreError::Program(_)) => keyring_error = Some(error),
                     Err(source) => return Err(store_error(agent, source)),
                 }
             }
@@ -138,12 +138,12 @@ impl TokenStorage {
             .ok_or_else(|| TokenError::Missing {
                 agent: agent.clone(),
                 mode,
-                unasked,
+                keyring_error,
             })
     }
 
-    /// Returns the stores of credentials. A file exists only if the keyring could not be used the
-    /// last time, so it is the newer one.
+    /// Returns the stores of credentials. Saving to the keyring removes the file, so an existing file
+    /// is newer than the entry in the keyring.
     fn stores(&self) -> impl Iterator<Item = &dyn TokenStore> {
         let files = Some(&self.files as &dyn TokenStore);
         let keyring = self.keyring.as_deref();
@@ -166,7 +166,14 @@ impl TokenStorage {
             .filter(|(mode, _)| modes.contains(mode));
         candidates.into_iter().find_map(|(mode, name)| {
             let (name, secret) = self.variables.iter().find(|(set, _)| set == name)?;
-            let mut token = AuthToken::from_secret(Secret::new(secret.expose().to_owned())).ok()?;
+            let secret = Secret::new(secret.expose().to_owned());
+            let mut token = match AuthToken::from_secret(secret) {
+                Ok(token) => token,
+                Err(error) => {
+                    tracing::warn!(%error, "the value of `{name}` is not used");
+                    return None;
+                }
+            };
             match mode {
                 // Without its address, a gateway's key would be sent to the provider.
                 AuthMode::Gateway => token.base_url = Some(self.gateway.clone()?),
@@ -193,26 +200,28 @@ impl TokenStorage {
             StoreSelection::All | StoreSelection::Keyring => self.keyring.as_deref(),
             StoreSelection::Files => None,
         };
-        let mut refused = None;
+        let mut keyring_error = None;
         if let Some(keyring) = keyring {
             match (keyring.save(slot, &value).await, self.selection) {
                 (Ok(()), _) => {
                     self.files.remove(slot).map_err(failed)?;
-                    let place = keyring.kind(slot);
+                    let store = keyring.kind(slot);
                     return Ok(SavedToken {
-                        store: place,
-                        keyring_error: refused,
+                        store,
+                        keyring_error,
                     });
                 }
                 (Err(error), StoreSelection::Keyring) => return Err(failed(error)),
-                (Err(error), StoreSelection::All | StoreSelection::Files) => refused = Some(error),
+                (Err(error), StoreSelection::All | StoreSelection::Files) => {
+                    keyring_error = Some(error)
+                }
             }
         }
         self.files.save(slot, &value).await.map_err(failed)?;
-        let place = self.files.kind(slot);
+        let store = self.files.kind(slot);
         Ok(SavedToken {
-            store: place,
-            keyring_error: refused,
+            store,
+            keyring_error,
         })
     }
 }
@@ -227,19 +236,19 @@ fn store_error(agent: &AgentName, source: TokenStoreError) -> TokenError {
 fn parse_stored(
     slot: TokenSlot,
     store: &dyn TokenStore,
-    kept: &Secret,
+    stored: &Secret,
 ) -> Result<FoundToken, TokenError> {
-    let place = store.kind(&slot);
-    match AuthToken::from_json(kept) {
+    let store = store.kind(&slot);
+    match AuthToken::from_json(stored) {
         Ok(token) => Ok(FoundToken {
             token,
             mode: slot.mode,
-            store: place,
+            store,
         }),
         Err(why) => Err(TokenError::Damaged {
             agent: slot.agent,
             mode: slot.mode,
-            place,
+            store,
             why,
         }),
     }

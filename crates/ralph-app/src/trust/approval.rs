@@ -25,32 +25,36 @@ pub async fn review_run(
         return Err(AppError::usage(
             "cannot use `.env`",
             problem,
-            "put a regular file in its place, or remove it",
+            "replace it with a regular file, or remove it",
         ));
     }
     let contract = task.map(|(_, task)| &task.contract);
     let engine = worker::engine(request, contract)?;
     let sandbox = sandbox_choice::provider_name(request, task.map(|(_, task)| task), app)?;
-    let effect = ReviewScope {
+    let scope = ReviewScope {
         containers: sandbox != "local",
         profiles: engine == EngineKind::Actions && request.model.is_none(),
         agents: engine == EngineKind::Agent,
     };
     let layers = app.layers();
-    let mut review = TrustReview::from_files(&layers, effect)?;
+    let mut review = TrustReview::from_files(&layers, scope)?;
     let Some((file, task)) = task else {
         return Ok(review);
     };
-    // A repository that cannot be used is reported by the plan.
-    let source = SourceRepository::find(request, task, file, git, app)
-        .await
-        .ok();
+    let source = match SourceRepository::find(request, task, file, git, app).await {
+        Ok(source) => Some(source),
+        Err(error) => {
+            // Planning reports a repository that cannot be used.
+            tracing::debug!(%error, "the review leaves out the repository");
+            None
+        }
+    };
     let repository = source.as_ref().filter(|_| request.repo.is_none());
     let repository = repository.map(|source| source.path.as_path());
-    review.add_task(file, &task.contract, repository, (&layers, effect))?;
+    review.add_task(file, &task.contract, repository, (&layers, scope))?;
     if let Some(source) = &source {
         review
-            .add_image(&source.path, &source.base, (git, effect))
+            .add_image(&source.path, &source.base, (git, scope))
             .await;
     }
     Ok(review)
@@ -66,7 +70,7 @@ pub fn refusal_error(review: &TrustReview, task: &Path, layers: &ConfigLayers) -
         let fix = match first.user_file {
             Some(file) => {
                 let own = layers.user_path(file);
-                format!("remove it, or put it into {own}")
+                format!("remove it, or set it in {own}")
             }
             None => "remove it".to_owned(),
         };
@@ -109,16 +113,16 @@ pub fn proposal_text(proposal: &TrustProposal) -> String {
 pub fn approve_host(host: &AllowlistEntry, app: &App) -> Result<(), AppError> {
     let layers = app.layers();
     let findings = load_settings(&layers)?.findings;
-    let is_meant = |proposal: &TrustProposal| match proposal.key.as_str() {
+    let is_for_host = |proposal: &TrustProposal| match proposal.key.as_str() {
         "sandbox.network.policy" => true,
         "sandbox.network.allowed" => AllowlistEntry::parse(&proposal.value).as_ref() == Ok(host),
         _ => false,
     };
-    let meant: Vec<_> = findings.proposals.into_iter().filter(is_meant).collect();
-    if meant.is_empty() {
+    let matching: Vec<_> = findings.proposals.into_iter().filter(is_for_host).collect();
+    if matching.is_empty() {
         return Ok(());
     }
     app.state_dir()?;
     let mut approvals = layers.approvals().clone();
-    Ok(approvals.add(&meant)?)
+    Ok(approvals.add(&matching)?)
 }

@@ -60,12 +60,12 @@ pub struct TrustReview {
 
 impl TrustReview {
     /// Reads the configuration files of a directory's repository.
-    pub fn from_files(layers: &ConfigLayers, effect: ReviewScope) -> Result<Self, AppError> {
+    pub fn from_files(layers: &ConfigLayers, scope: ReviewScope) -> Result<Self, AppError> {
         let mut findings = load_settings(layers)?.findings;
-        if effect.profiles {
+        if scope.profiles {
             findings.extend(load_profiles(layers)?.findings);
         }
-        if effect.agents {
+        if scope.agents {
             findings.extend(load_agents(layers)?.findings);
         }
         let mut review = Self {
@@ -75,7 +75,7 @@ impl TrustReview {
             notes: Vec::new(),
             approvals: layers.approvals().clone(),
         };
-        review.add(findings, effect);
+        review.add(findings, scope);
         Ok(review)
     }
 
@@ -86,18 +86,20 @@ impl TrustReview {
         file: &Path,
         contract: &Contract,
         repository: Option<&Path>,
-        (layers, effect): (&ConfigLayers, ReviewScope),
+        (layers, scope): (&ConfigLayers, ReviewScope),
     ) -> Result<(), AppError> {
         let settings = load_settings(layers)?.value;
-        let home = project_root(file.parent().unwrap_or(file));
+        let project = project_root(file.parent().unwrap_or(file));
         let name = file
-            .strip_prefix(home)
+            .strip_prefix(project)
             .unwrap_or(file)
             .display()
             .to_string();
         let mut proposals = larger_resources(&name, contract, &settings);
-        let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
-        if let Some(repository) = repository.filter(|repository| **repository != home)
+        let project = project
+            .canonicalize()
+            .unwrap_or_else(|_| project.to_owned());
+        if let Some(repository) = repository.filter(|repository| **repository != project)
             && contract.repo_url.is_some()
             && let Some(rule) = rule(TrustFile::Task, "repo_url", None)
         {
@@ -108,7 +110,7 @@ impl TrustReview {
             proposals,
             ..TrustFindings::default()
         };
-        self.add(findings, effect);
+        self.add(findings, scope);
         Ok(())
     }
 
@@ -118,27 +120,29 @@ impl TrustReview {
         &mut self,
         repository: &Path,
         commit: &CommitId,
-        (git, effect): (&HostGit, ReviewScope),
+        (git, scope): (&HostGit, ReviewScope),
     ) {
-        if effect.containers
-            && let Ok(config) = git.project_config(repository, commit).await
-        {
-            self.add_config(&config, effect);
+        if !scope.containers {
+            return;
+        }
+        match git.project_config(repository, commit).await {
+            Ok(config) => self.add_config(&config, scope),
+            Err(error) => tracing::debug!(%error, "the review leaves out `.agent-loop`"),
         }
     }
 
     /// Adds the image that an `.agent-loop` asks for.
-    pub fn add_config(&mut self, config: &ProjectConfig, effect: ReviewScope) {
+    pub fn add_config(&mut self, config: &ProjectConfig, scope: ReviewScope) {
         let findings = TrustFindings {
             proposals: image_proposal(config).into_iter().collect(),
             ..TrustFindings::default()
         };
-        self.add(findings, effect);
+        self.add(findings, scope);
     }
 
-    fn add(&mut self, findings: TrustFindings, effect: ReviewScope) {
+    fn add(&mut self, findings: TrustFindings, scope: ReviewScope) {
         let proposals = findings.proposals.into_iter();
-        for proposal in proposals.filter(|proposal| effect.includes(proposal.scope)) {
+        for proposal in proposals.filter(|proposal| scope.includes(proposal.scope)) {
             if self.approvals.covers(&proposal) {
                 self.approved.push(proposal);
             } else {
@@ -147,7 +151,7 @@ impl TrustReview {
         }
         let overreach = findings.overreach.into_iter();
         self.overreach
-            .extend(overreach.filter(|overreach| effect.includes(overreach.scope)));
+            .extend(overreach.filter(|overreach| scope.includes(overreach.scope)));
         self.notes.extend(findings.notes);
     }
 
@@ -176,24 +180,24 @@ impl TrustReview {
 /// Returns the resources of a task that exceed the effective settings.
 fn larger_resources(name: &str, contract: &Contract, settings: &Settings) -> Vec<TrustProposal> {
     let resources = contract.sandbox_resources.unwrap_or_default();
-    let given = &settings.sandbox.resources;
+    let configured = &settings.sandbox.resources;
     let gibibytes = |bytes: u64| Value::from(bytes >> 30);
     let sizes = [
-        ("vcpu", resources.vcpu, Value::from(given.cpus.count())),
+        ("vcpu", resources.vcpu, Value::from(configured.cpus.count())),
         (
             "memory_gib",
             resources.memory_gib,
-            gibibytes(given.memory.bytes()),
+            gibibytes(configured.memory.bytes()),
         ),
         (
             "disk_gib",
             resources.disk_gib,
-            gibibytes(given.disk.bytes()),
+            gibibytes(configured.disk.bytes()),
         ),
     ];
-    let larger = sizes.into_iter().filter_map(|(field, size, in_force)| {
+    let larger = sizes.into_iter().filter_map(|(field, size, limit)| {
         let (key, size) = (format!("sandbox_resources.{field}"), size?);
-        let judged = judge(TrustFile::Task, &key, &Value::from(size), Some(&in_force));
+        let judged = judge(TrustFile::Task, &key, &Value::from(size), Some(&limit));
         match judged {
             (TrustAuthority::Proposal, Some(rule)) => {
                 Some(TrustProposal::new(name, &key, &size.to_string(), rule))

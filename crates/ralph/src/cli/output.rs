@@ -52,8 +52,9 @@ impl CliOutput {
 
     /// Prints a value as JSON in one line.
     pub fn print_json(self, value: &impl Serialize) -> Result<StdoutReader, AppError> {
-        // Our own types always serialize.
-        let line = serde_json::to_string(value).unwrap_or_default();
+        let line = serde_json::to_string(value).map_err(|error| {
+            AppError::runtime("cannot write the result as JSON", error.to_string(), "")
+        })?;
         self.print_text(&format!("{}\n", printable::escape_json(&line)))
     }
 

@@ -225,8 +225,7 @@ fn show_plan(
     context: &Context,
 ) -> Result<(), AppError> {
     if is_json {
-        // Our own types always serialize.
-        let mut plan = serde_json::to_value(&planned.plan).unwrap_or_default();
+        let mut plan = serde_json::to_value(&planned.plan).expect("a plan is valid JSON");
         plan["proposals"] = trust::review_json(review);
         context.output().print_json(&plan)?;
         return Ok(());

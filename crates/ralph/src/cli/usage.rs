@@ -22,8 +22,9 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if is_help {
-        // A failure here can no longer be reported.
-        error.print().ok();
+        if let Err(error) = error.print() {
+            tracing::debug!(%error, "cannot print the help");
+        }
         return if error.use_stderr() {
             ExitCode::Usage
         } else {
@@ -31,7 +32,9 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
         };
     }
     let Some(one_line) = to_cli_error(error, &command_name(arguments)) else {
-        writeln!(std::io::stderr(), "{}", error.render()).ok();
+        if let Err(error) = writeln!(std::io::stderr(), "{}", error.render()) {
+            tracing::debug!(%error, "cannot print the usage error");
+        }
         return ExitCode::Usage;
     };
     let is_json = arguments.iter().any(|argument| argument == "--json");

@@ -40,11 +40,11 @@ fn a_command_line_that_makes_no_sense_is_refused() {
     for (args, line) in [
         (
             &["--repo", "/nowhere"][..],
-            "there is no git repository at `/nowhere` — no such directory — name one with `--repo PATH`, or make one with `git init`",
+            "there is no git repository at `/nowhere` — no such directory — name one with `--repo PATH`, or create one with `git init`",
         ),
         (
             &["--repo", &user],
-            "there is no git repository at `[..]/user` — git rev-parse failed: fatal: not a git repository (or any [..] — name one with `--repo PATH`, or make one with `git init`",
+            "there is no git repository at `[..]/user` — git rev-parse failed: fatal: not a git repository (or any [..] — name one with `--repo PATH`, or create one with `git init`",
         ),
         (
             &["--repo", "https://me:pass@example.org/x.git"],
@@ -52,7 +52,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
         ),
         (
             &["--sandbox", "nope"],
-            "sandbox `nope` is not available — this version has local, docker — use `docker`, which keeps commands in containers, or `local`, which does not isolate them",
+            "sandbox `nope` is not available — this version has local, docker — use `docker`, which runs commands in containers, or `local`, which does not isolate them",
         ),
         (
             &["--sandbox", "dockre"],
@@ -76,11 +76,11 @@ fn a_command_line_that_makes_no_sense_is_refused() {
     for (args, line) in [
         (
             &["--profile", "nope"][..],
-            "there is no model profile `nope` — the built-in ones are [..] — take one of these, or add it to `config/models.yaml`",
+            "there is no model profile `nope` — the built-in profiles are [..] — use one of these, or add it to `config/models.yaml`",
         ),
         (
             &["--model", "gpt"],
-            "model `gpt` is not available — `gpt` has no provider prefix, such as `openai/gpt` — name it as `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
+            "model `gpt` is not available — `gpt` does not say its provider, as `openai/gpt` would — name it like `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
         ),
         (
             &["--model", "scripted:no.jsonl"],
@@ -127,7 +127,7 @@ fn a_secret_on_the_command_line_is_not_repeated() {
 #[track_caller]
 fn assert_task_refused(project: &Project, why: &str) {
     let line = format!(
-        "the task file `ralph_task.md` is refused — {why}; check with `ralph lint ralph_task.md`"
+        "the task file `ralph_task.md` is rejected — {why}; check with `ralph lint ralph_task.md`"
     );
     assert_refused(project, project.run(), 12, &line);
 }
@@ -213,14 +213,14 @@ ralph: sandbox `local` cannot be used — no directory of `PATH` has a program `
         &project,
         project.run(),
         1,
-        "repository `[..]/repo` has no commits — there is nothing to start from — make a first commit",
+        "repository `[..]/repo` has no commits — there is nothing to start from — create a first commit",
     );
     let project = ready().set("base_branch", "develop");
     assert_refused(
         &project,
         project.run(),
         1,
-        "there is no branch `develop` in `[..]/repo` — the work needs a branch to start from — correct `base_branch` in the task file, or make the branch",
+        "there is no branch `develop` in `[..]/repo` — the work needs a branch to start from — correct `base_branch` in the task file, or create the branch",
     );
     let project = ready();
     project.commit("more.txt", "more\n");
@@ -254,7 +254,7 @@ fn a_state_directory_that_cannot_be_used_is_refused() {
         &project,
         project.run(),
         1,
-        "there is no place for the state directory — neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours",
+        "the location of the state directory is unknown — neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours",
     );
     let project = ready();
     let Some(_mounted) = TmpfsMount::at(&project.home(), "ro") else {

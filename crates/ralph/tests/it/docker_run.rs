@@ -178,7 +178,7 @@ fn the_plan_reports_ineffective_host_rules() {
     let refused = project.run_with(&["--dry-run"]).expect(2);
     assert_eq!(
         refused.stderr,
-        "ralph: the network of the sandbox cannot be set up — `https://a.example` is a URL: write only its \
+        "ralph: cannot configure the network of the sandbox — `https://a.example` is a URL: write only its \
          host, as `example.com` or `example.com:8443` — correct `allowed` below `[sandbox.network]`\n"
     );
 }

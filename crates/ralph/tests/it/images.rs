@@ -106,7 +106,7 @@ ralph: `cursor` is no value for --agent <NAME> — no image for agent `cursor`; 
 ralph: `Big` is no value for --tag <NAME> — `Big` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image build --help`
 ralph: --nix does not go with --dockerfile [<FILE>] — only one of them can hold — see `ralph image build --help`
 ralph: --nix does not go with --agent <NAME> — only one of them can hold — see `ralph image build --help`
-ralph: --agent <NAME> does not go with --dockerfile <FILE> — an agent's image has a Dockerfile of its own — leave one of them out
+ralph: --agent <NAME> cannot be used with --dockerfile <FILE> — an agent's image has its own Dockerfile — leave one of them out
 ralph: `../containers/x` is no value for --image <NAME> — `../containers/x` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image pull --help`
 ralph: --image <NAME> does not go with --agent <NAME> — only one of them can hold — see `ralph image status --help`
 ralph: invalid image name in `ralph.toml` — `My Image` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — correct `image` and `base_image` under `[sandbox]`
@@ -328,7 +328,7 @@ fn nix_is_used_where_it_is_installed() {
     scene.write("nix", "#!/bin/sh\necho 'error: it is broken' >&2\nexit 1\n");
     let mut command = scene.command(&["image", "build", "--nix", "--tag", name]);
     let seen: RalphOutput = command.env("PATH", &path).output().unwrap().into();
-    let line = "ralph: cannot build the image with nix — error: it is broken — look at what nix says, or use `ralph image build --dockerfile`\n";
+    let line = "ralph: cannot build the image with nix — error: it is broken — check the output of nix, or use `ralph image build --dockerfile`\n";
     assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
 }
 

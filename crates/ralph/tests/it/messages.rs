@@ -81,7 +81,7 @@ fn invalid_messages_are_refused_in_one_line() {
     let project = paused(Project::new());
     let id = project.show()["id"].as_str().unwrap().to_owned();
     let long = "x".repeat(8193);
-    let see = format!("see where it stands with `ralph show {id}`");
+    let see = format!("check its status with `ralph show {id}`");
     for (args, code, expected) in [
         (
             vec!["message", "last", "use a.txt"],
@@ -95,8 +95,8 @@ fn invalid_messages_are_refused_in_one_line() {
             vec!["allow", "last", "a.example"],
             1,
             format!(
-                "cannot let run `{id}` reach `a.example` — its sandbox `local` does not \
-                 restrict network access — {see}"
+                "cannot allow `a.example` for run `{id}` — its sandbox `local` keeps its commands from \
+                 no host — {see}"
             ),
         ),
         (

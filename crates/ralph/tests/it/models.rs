@@ -257,7 +257,7 @@ fn an_unusable_fallback_is_skipped() {
         .set("model_profile_fallback", "far");
     project.ralph(&["run"]).expect(10);
     let log = project.file("activity.log");
-    let line = "mitigation: skipped fallback profile: model `zai/glm-4.7` cannot be asked, `ZAI_API_KEY` is not set";
+    let line = "mitigation: no fallback profile: cannot use the model `zai/glm-4.7`, `ZAI_API_KEY` is not set";
     assert!(log.contains(line), "{log}");
     assert_eq!(profiles_chosen(&project), ["web"]);
 }
@@ -351,7 +351,7 @@ web *    acme/one[..]1 · 2       ACME_API_KEY is set  default
     assert_data_eq!(
         line,
         str![[r"
-ralph: model `zai/glm-4.7` cannot be asked — `ZAI_API_KEY` is not set — set it in the environment or in `.env`, or choose another model with `--profile`
+ralph: cannot use the model `zai/glm-4.7` — `ZAI_API_KEY` is not set — set it in the environment or in `.env`, or choose another model with `--profile`
 
 "]]
     );

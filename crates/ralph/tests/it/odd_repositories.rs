@@ -288,7 +288,7 @@ fn the_plan_says_what_a_sandbox_does_not_have() {
     for notice in [
         "submodules are not checked out in the sandbox, their directories are empty there: `vendor/lib`",
         "files in Git LFS are pointer files in the sandbox: their contents are not part of a commit",
-        "git filters of `.gitattributes` are not applied in the sandbox, files are there as they are committed: `git-crypt`",
+        "git filters from `.gitattributes` are not applied in the sandbox, where files are as committed: `git-crypt`",
     ] {
         assert!(planned.contains(&format!("note: {notice}")), "{planned}");
         assert!(notices.contains(&notice.into()), "{notices:?}");

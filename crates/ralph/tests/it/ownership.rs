@@ -80,7 +80,7 @@ fn a_process_whose_run_was_restored_from_a_copy_and_taken_over_parks() {
         parked.stderr,
         format!(
             "ralph: run `{id}` was taken over by pid {number} — its journal was replaced, removed or \
-             changed; this process writes nothing more — see where it stands with `ralph show {id}`\n"
+             changed; this process writes nothing more — check its status with `ralph show {id}`\n"
         )
     );
     assert_eq!(fs::read(dir.join("journal.jsonl")).unwrap(), journal);

@@ -233,7 +233,7 @@ fn a_task_or_a_plan_with_a_known_secret_is_not_started() {
     let refused = project.run().expect(12);
     assert_eq!(
         refused.stderr,
-        "ralph: the task file is refused — it contains the value of `API_KEY` — remove the value; the \
+        "ralph: the task file is rejected — it contains the value of `API_KEY` — remove the value; the \
          text of a task reaches the sandbox, the prompts and the saved state\n"
     );
     let project = Project::new().env("API_KEY", key).script(&[finish()]);
@@ -243,7 +243,7 @@ fn a_task_or_a_plan_with_a_known_secret_is_not_started() {
     let refused = project.ralph(&["run", "--model", &model]).expect(2);
     assert_eq!(
         refused.stderr,
-        "ralph: the run cannot be started — `model` of its plan contains the value of `API_KEY` — \
+        "ralph: cannot start the run — `model` of its plan contains the value of `API_KEY` — \
          choose another value: the journal stores no secret, so the run could not be resumed\n"
     );
 }

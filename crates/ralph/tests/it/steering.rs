@@ -141,7 +141,7 @@ fn a_run_that_has_ended_takes_no_command() {
             (
                 1,
                 format!(
-                    "ralph: cannot {verb} run `{ONE}` — it has succeeded — see where it stands with \
+                    "ralph: cannot {verb} run `{ONE}` — it has succeeded — check its status with \
                      `ralph show {ONE}`\n"
                 )
             )

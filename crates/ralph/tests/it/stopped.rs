@@ -111,7 +111,7 @@ fn a_stopped_program_is_named_to_waiting_commands() {
     let refused = project.ralph(&["resume", "last"]).expect(1);
     let number = pid.as_raw_pid();
     let why = format!(
-        "it is not paused; process {number} works on it and is stopped; `kill -CONT {number}` lets it continue"
+        "it is not paused; process {number} works on it and is stopped; continue it with `kill -CONT {number}`"
     );
     assert!(refused.stderr.contains(&why), "{}", refused.stderr);
     let silent = project.ralph(&["pause", "last"]).expect(1);

@@ -85,15 +85,15 @@ fn every_failure_is_one_line_and_exit_1() {
 ralph: there are no runs yet — nothing has been started with this state directory — start one with `ralph run`
 ralph: there is no task file `ralph_task.md` — nothing has that name — name another file, or write one with `ralph init`
 ralph: cannot read `.` — it is a directory, not a regular file — name a task file that you can read
-ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
-ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
-ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
-ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
-ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
-ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
-ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
-ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
-ralph: `2603` fits 2 runs — 260301-100000-0001, 260301-100000-0002 — give more characters of the id
+ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
+ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
+ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
+ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
+ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
+ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
+ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
+ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
+ralph: `2603` matches 2 runs — 260301-100000-0001, 260301-100000-0002 — use more characters of the id
 ralph: cannot pause run `260301-100000-0001` — no process works on it — continue it with `ralph resume 260301-100000-0001`
 ralph: cannot rotate run `260301-100000-0001` — no process works on it — continue it with `ralph resume 260301-100000-0001`
 
@@ -144,7 +144,7 @@ fn without_a_home_there_is_one_clear_line() {
             code: 1,
             stdout: String::new(),
             stderr:
-                "ralph: there is no place for the state directory — neither RALPH_HOME nor HOME \
+                "ralph: the location of the state directory is unknown — neither RALPH_HOME nor HOME \
                      is set — set RALPH_HOME to a directory of yours\n"
                     .into(),
         }
@@ -190,8 +190,8 @@ fn a_damaged_journal_is_named() {
         (
             1,
             format!(
-                "ralph: journal `{}` is damaged at line 3 — record 4 does not follow record 2 — put \
-                 back a copy of the file, or start the task again with `ralph run --new`\n",
+                "ralph: journal `{}` is damaged at line 3 — record 4 does not follow record 2 — restore \
+                 the file from a copy, or start the task again with `ralph run --new`\n",
                 journal.display()
             )
         )

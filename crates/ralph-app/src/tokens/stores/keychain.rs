@@ -60,13 +60,13 @@ impl TokenStore for Keychain {
             TokenSlot::KEYRING_ACCOUNT,
             "-w",
         ];
-        let ended = self.run(&find, &Secret::new(String::new())).await?;
-        match ended.code {
+        let result = self.run(&find, &Secret::new(String::new())).await?;
+        match result.code {
             0 => Ok(Some(Secret::new(
-                ended.output.expose().trim_end().to_owned(),
+                result.output.expose().trim_end().to_owned(),
             ))),
             NOT_FOUND_CODE => Ok(None),
-            _ => Err(ended.into_error(&self.program).into()),
+            _ => Err(result.into_error(&self.program).into()),
         }
     }
 
@@ -75,22 +75,22 @@ impl TokenStore for Keychain {
         let command = add_command(slot, value);
         let bytes = command.expose().len();
         if bytes > MAX_COMMAND_BYTES {
-            let most = MAX_COMMAND_BYTES;
-            return Err(TokenStoreError::TooLong { bytes, most });
+            let limit = MAX_COMMAND_BYTES;
+            return Err(TokenStoreError::TooLong { bytes, limit });
         }
-        let ended = self.run(&["-i"], &command).await?;
-        if ended.code != 0 {
-            return Err(ended.into_error(&self.program).into());
+        let result = self.run(&["-i"], &command).await?;
+        if result.code != 0 {
+            return Err(result.into_error(&self.program).into());
         }
         // The exit code of a command in `security -i` is not always the exit code of the program.
-        let kept = self.load(slot).await?;
-        if kept.is_some_and(|kept| kept.expose() == value.expose()) {
+        let stored = self.load(slot).await?;
+        if stored.is_some_and(|stored| stored.expose() == value.expose()) {
             Ok(())
-        } else if ended.error_line.is_empty() {
-            let place = self.kind(slot);
-            Err(TokenStoreError::NotReadBack { place })
+        } else if result.error_line.is_empty() {
+            let store = self.kind(slot);
+            Err(TokenStoreError::NotReadBack { store })
         } else {
-            Err(ended.into_error(&self.program).into())
+            Err(result.into_error(&self.program).into())
         }
     }
 }
@@ -99,15 +99,14 @@ impl TokenStore for Keychain {
 fn add_command(slot: &TokenSlot, value: &Secret) -> Secret {
     let service = slot.keyring_service();
     let mut command = String::with_capacity(MAX_COMMAND_BYTES + 2 * value.expose().len());
-    // Writing to a String cannot fail.
     write!(
         command,
         "add-generic-password -U -s {service} -a {} -X ",
         TokenSlot::KEYRING_ACCOUNT
     )
-    .ok();
+    .expect("writing to a string cannot fail");
     for byte in value.expose().bytes() {
-        write!(command, "{byte:02x}").ok();
+        write!(command, "{byte:02x}").expect("writing to a string cannot fail");
     }
     command.push('\n');
     Secret::new(command)

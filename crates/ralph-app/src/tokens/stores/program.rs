@@ -23,7 +23,7 @@ const MAX_ERROR_CHARS: usize = 200;
 /// The reason why a program could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringProgramError {
-    /// The program cannot be started.
+    /// The program cannot be started, or its output cannot be read.
     #[error("cannot run `{}`: {source}", program.display())]
     Start { program: PathBuf, source: io::Error },
     /// The program took too long.
@@ -109,8 +109,10 @@ async fn exchange(
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let Some(mut stdin) = stdin {
-            // A program that does not read its input reports the reason.
-            stdin.write_all(input.expose().as_bytes()).await.ok();
+            // A program that does not read its input reports the reason itself.
+            if let Err(error) = stdin.write_all(input.expose().as_bytes()).await {
+                tracing::debug!(%error, "cannot write to `{}`", program.display());
+            }
         }
     };
     let ((), output, complaint) = tokio::join!(write, read_bounded(stdout), read_bounded(stderr));
@@ -133,6 +135,6 @@ async fn read_bounded(pipe: Option<impl tokio::io::AsyncRead + Unpin>) -> io::Re
     }
     let text = String::from_utf8(bytes);
     let text =
-        text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "its output is no text"))?;
+        text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "its output is not UTF-8"))?;
     Ok(Secret::new(text))
 }

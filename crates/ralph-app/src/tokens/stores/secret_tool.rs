@@ -47,32 +47,32 @@ impl TokenStore for SecretTool {
     }
 
     async fn load(&self, slot: &TokenSlot) -> Result<Option<Secret>, TokenStoreError> {
-        let ended = self
+        let result = self
             .run(&["lookup"], slot, &Secret::new(String::new()))
             .await?;
-        match ended.code {
+        match result.code {
             0 => Ok(Some(Secret::new(
-                ended.output.expose().trim_end().to_owned(),
+                result.output.expose().trim_end().to_owned(),
             ))),
             // The exit code is the same if the keyring is unavailable, but then the program prints
             // an error.
-            _ if ended.error_line.is_empty() => Ok(None),
-            _ => Err(ended.into_error(&self.program).into()),
+            _ if result.error_line.is_empty() => Ok(None),
+            _ => Err(result.into_error(&self.program).into()),
         }
     }
 
     async fn save(&self, slot: &TokenSlot, value: &Secret) -> Result<(), TokenStoreError> {
         let label = format!("--label=ralph: {} for {}", slot.mode, slot.agent);
-        let ended = self.run(&["store", &label], slot, value).await?;
-        if ended.code != 0 {
-            return Err(ended.into_error(&self.program).into());
+        let result = self.run(&["store", &label], slot, value).await?;
+        if result.code != 0 {
+            return Err(result.into_error(&self.program).into());
         }
-        let kept = self.load(slot).await?;
-        if kept.is_some_and(|kept| kept.expose() == value.expose()) {
+        let stored = self.load(slot).await?;
+        if stored.is_some_and(|stored| stored.expose() == value.expose()) {
             Ok(())
         } else {
-            let place = self.kind(slot);
-            Err(TokenStoreError::NotReadBack { place })
+            let store = self.kind(slot);
+            Err(TokenStoreError::NotReadBack { store })
         }
     }
 }

@@ -56,7 +56,7 @@ impl TokenFiles {
         self.check_directory()?;
         let found = file
             .metadata()
-            .map_err(TokenStoreError::while_doing("look at", &path))?;
+            .map_err(TokenStoreError::while_doing("inspect", &path))?;
         if !found.is_file() {
             return Err(untrusted(&path, "a file"));
         }
@@ -71,7 +71,7 @@ impl TokenFiles {
     fn check_directory(&self) -> Result<(), TokenStoreError> {
         let path = &self.directory;
         let found =
-            fs::symlink_metadata(path).map_err(TokenStoreError::while_doing("look at", path))?;
+            fs::symlink_metadata(path).map_err(TokenStoreError::while_doing("inspect", path))?;
         if !found.is_dir() {
             return Err(untrusted(path, "a directory"));
         }
@@ -93,12 +93,12 @@ impl TokenStore for TokenFiles {
         durable::create_dir(&self.directory)?;
         self.check_directory()?;
         durable::write_shared(&self.path(slot), value.expose().as_bytes())?;
-        let kept = self.read(slot)?;
-        if kept.is_some_and(|kept| kept.expose() == value.expose()) {
+        let stored = self.read(slot)?;
+        if stored.is_some_and(|stored| stored.expose() == value.expose()) {
             Ok(())
         } else {
-            let place = self.kind(slot);
-            Err(TokenStoreError::NotReadBack { place })
+            let store = self.kind(slot);
+            Err(TokenStoreError::NotReadBack { store })
         }
     }
 }

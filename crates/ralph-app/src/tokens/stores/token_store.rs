@@ -51,18 +51,18 @@ pub enum TokenStoreError {
         allowed: u32,
     },
     /// The file or its directory has another type or owner.
-    #[error("`{}` is not {wanted} of this user", path.display())]
+    #[error("`{}` is not {wanted} owned by this user", path.display())]
     Untrusted {
         path: PathBuf,
         /// The expected type.
         wanted: &'static str,
     },
     /// The store reported success but did not return the value.
-    #[error("{place} did not give back what was put there")]
-    NotReadBack { place: TokenStoreKind },
+    #[error("{store} did not return the stored token")]
+    NotReadBack { store: TokenStoreKind },
     /// The value is too long for the store.
-    #[error("the token makes a command of {bytes} bytes, `security` reads at most {most}")]
-    TooLong { bytes: usize, most: usize },
+    #[error("the token requires a command of {bytes} bytes, `security` reads at most {limit}")]
+    TooLong { bytes: usize, limit: usize },
 }
 
 impl TokenStoreError {
@@ -74,9 +74,9 @@ impl TokenStoreError {
                 format!("run: chmod {allowed:o} {}", path.display())
             }
             Self::Untrusted { path, .. } => format!("move `{}` away", path.display()),
-            Self::TooLong { .. } => "keep it in a file with `--store file`".to_owned(),
+            Self::TooLong { .. } => "store it in a file with `--store file`".to_owned(),
             Self::Program(_) | Self::NotReadBack { .. } => {
-                "unlock the keyring, or keep the token in a file with `--store file`".to_owned()
+                "unlock the keyring, or store the token in a file with `--store file`".to_owned()
             }
         }
     }

@@ -85,9 +85,10 @@ struct KillOnDrop(Child);
 
 impl Drop for KillOnDrop {
     fn drop(&mut self) {
-        // The child has already ended, or cannot be killed.
-        self.0.kill().ok();
-        self.0.wait().ok();
+        // A child that has ended is not killed again.
+        if let Err(error) = self.0.kill().and_then(|()| self.0.wait()) {
+            tracing::warn!(%error, "cannot end the program that creates a token");
+        }
     }
 }
 

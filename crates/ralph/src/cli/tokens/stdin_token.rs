@@ -114,11 +114,11 @@ mod tests {
             (" \n\n", "no token provided on stdin"),
             (
                 "canary\n",
-                "a token is 8 to 16384 printable characters without a blank",
+                "a token is 8 to 16384 printable characters without spaces",
             ),
             (
                 "canary-1 canary-2",
-                "a token is 8 to 16384 printable characters without a blank",
+                "a token is 8 to 16384 printable characters without spaces",
             ),
             (
                 r#"{"accessToken":"canary-1","expiresAt":"canary"}"#,

@@ -45,7 +45,10 @@ impl<'a> TerminalModeGuard<'a> {
 
 impl Drop for TerminalModeGuard<'_> {
     fn drop(&mut self) {
-        // A failure here can no longer be reported.
-        rustix::termios::tcsetattr(self.terminal, OptionalActions::Now, &self.original).ok();
+        let restored =
+            rustix::termios::tcsetattr(self.terminal, OptionalActions::Now, &self.original);
+        if let Err(error) = restored {
+            tracing::warn!(%error, "cannot restore the mode of the terminal");
+        }
     }
 }

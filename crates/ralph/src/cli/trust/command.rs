@@ -43,7 +43,7 @@ pub(in crate::cli) async fn run(args: TrustArgs, context: &Context) -> Result<Ex
         let layers = (&layers, ReviewScope::ALL);
         review.add_task(file, &task.contract, repository.as_deref(), layers)?;
     }
-    add_image(&mut review, &directory, task.as_ref(), &git).await;
+    add_image(&mut review, &directory, task.as_ref(), &git).await?;
     decide(review, &args, (&layers, context))
 }
 
@@ -136,7 +136,7 @@ async fn task_repository(
 ) -> Option<PathBuf> {
     let url = task.contract.repo_url.as_ref()?.as_str();
     let named = planning::local_path(url, context.app.environment().working_dir());
-    // Planning reports a repository that cannot be used.
+    // Planning reports a repository that cannot be used, here and below.
     let Ok(path) = named else {
         return None;
     };
@@ -145,7 +145,13 @@ async fn task_repository(
     } else {
         file.parent()?.to_owned()
     };
-    planning::top_level(&path, git).await.ok()
+    match planning::top_level(&path, git).await {
+        Ok(root) => Some(root),
+        Err(error) => {
+            tracing::debug!(%error, "the review leaves out the task's repository");
+            None
+        }
+    }
 }
 
 /// Adds the image of the commit that a run would start from; outside a repository, that of the
@@ -155,11 +161,11 @@ async fn add_image(
     directory: &Path,
     task: Option<&(PathBuf, TaskFile)>,
     git: &HostGit,
-) {
+) -> Result<(), AppError> {
     let branch = task.and_then(|(_, task)| task.contract.base_branch.as_ref());
     let branch = branch.map_or("HEAD", |branch| branch.as_str());
     if let Ok(root) = planning::top_level(directory, git).await {
-        if let Some(commit) = planning::commit_at(&root, branch, git).await {
+        if let Some(commit) = planning::commit_at(&root, branch, git).await? {
             review
                 .add_image(&root, &commit, (git, ReviewScope::ALL))
                 .await;
@@ -168,6 +174,7 @@ async fn add_image(
         let config = load_project_config(directory);
         review.add_config(&config, ReviewScope::ALL);
     }
+    Ok(())
 }
 
 /// Revokes the approvals of a repository, regardless of its files.
@@ -181,7 +188,7 @@ fn revoke(layers: &ConfigLayers, context: &Context) -> Result<ExitCode, AppError
 }
 
 fn list_approvals(is_json: bool, context: &Context) -> Result<ExitCode, AppError> {
-    let records = Approvals::load_all(&context.app.environment().state_dir()?);
+    let records = Approvals::load_all(&context.app.environment().state_dir()?)?;
     let records: Vec<_> = records
         .into_iter()
         .filter(|record| !record.approved.is_empty())

@@ -255,7 +255,7 @@ const BROKEN: [BrokenSetup; 20] = [
             project
         },
         args: &["--sandbox", "docker"],
-        told: "network — the network of the sandbox cannot be set up: `a b`",
+        told: "network — cannot configure the network of the sandbox: `a b`",
     },
     BrokenSetup {
         spoil: |project| {
@@ -266,7 +266,7 @@ const BROKEN: [BrokenSetup; 20] = [
             project
         },
         args: &["--sandbox", "docker"],
-        told: "network — the network of the sandbox cannot be set up: `a b`",
+        told: "network — cannot configure the network of the sandbox: `a b`",
     },
 ];
 
@@ -332,7 +332,7 @@ fn without_a_home_the_other_checks_still_run() {
         .without_env("HOME")
         .without_env("RALPH_HOME");
     let ended = preflight(&project, &[]).expect(1);
-    let line = "  FAIL: state directory — there is no place for the state directory: neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours";
+    let line = "  FAIL: state directory — the location of the state directory is unknown: neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours";
     assert_eq!(failures(&ended), [line], "{}", ended.combined());
 }
 

@@ -204,7 +204,7 @@ const STALE: [(&str, &str); 4] = [
         "docker-000000000006",
         "its state directory no longer exists",
     ),
-    ("docker-000000000007", "its run goes on without it"),
+    ("docker-000000000007", "its run continues without it"),
 ];
 
 const KEPT: [(&str, &str); 5] = [
@@ -216,11 +216,11 @@ const KEPT: [(&str, &str); 5] = [
     ),
     (
         "docker-000000000008",
-        "the process that made it may still use it",
+        "the process that created it may still use it",
     ),
     (
         "docker-000000000009",
-        "the process that made it may still use it",
+        "the process that created it may still use it",
     ),
 ];
 
@@ -235,7 +235,7 @@ fn stale_sandboxes_are_reported_and_then_removed() {
     let all = (ground.engine.containers(), ground.engine.volumes());
 
     let dry = ground.prune_json(&["--dry-run"]);
-    let nobodys = "it belongs to no run, and nobody uses it";
+    let nobodys = "it belongs to no run, and no process uses it";
     let stale = pairs(
         [(ground.selftest.as_str(), nobodys)]
             .into_iter()
@@ -264,7 +264,7 @@ fn stale_sandboxes_are_reported_and_then_removed() {
     let expected = (0, "ralph: no stale sandboxes found\n");
     assert_eq!((again.code, again.stdout.as_str()), expected);
     let old = ground.prune_json(&["--max-age", "1d"]);
-    let why = "its run was not resumed for too long";
+    let why = "its run has not been resumed for too long";
     let waiting = pairs([("docker-000000000002", why)]);
     assert_eq!(reported(&old, "removed"), waiting);
     assert_eq!(ground.engine.volumes(), volumes(&[3, 5, 8, 9]));

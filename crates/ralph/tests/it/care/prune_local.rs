@@ -88,16 +88,16 @@ fn stale_sandboxes_are_reported_and_then_removed() {
 
     let removed = all([
         entry(&of_ended, Some(ENDED), "its run has ended"),
-        entry(&unused, Some(WAITING), "its run goes on without it"),
+        entry(&unused, Some(WAITING), "its run continues without it"),
         entry(&of_gone, Some(GONE), "its run no longer exists"),
-        entry(&old, None, "it belongs to no run, and nobody uses it"),
+        entry(&old, None, "it belongs to no run, and no process uses it"),
     ]);
     let unreadable = "the journal of its run cannot be read";
     let kept = all([
         entry(&of_waiting, Some(WAITING), "its run can be resumed"),
         entry(&of_held, Some(HELD), "a process works on its run"),
         entry(&of_damaged, Some(DAMAGED), unreadable),
-        entry(&young, None, "the process that made it may still use it"),
+        entry(&young, None, "the process that created it may still use it"),
     ]);
     let prune = |more: &[&str]| {
         let args = [&["prune-sandboxes", "--type", "local", "--json"], more].concat();
@@ -112,7 +112,7 @@ fn stale_sandboxes_are_reported_and_then_removed() {
     assert_eq!(report["removed"], json!([]));
     assert_eq!(sorted(&report["kept"]), kept);
     let report = prune(&["--max-age", "2d"]);
-    let why = "its run was not resumed for too long";
+    let why = "its run has not been resumed for too long";
     let waiting = entry(&of_waiting, Some(WAITING), why);
     assert_eq!(report["removed"], json!([waiting]));
 }
@@ -129,7 +129,7 @@ fn sandboxes_that_were_never_finished_are_removed() {
     fs::write(sandboxes.join(".local-000000000003.2147483647.new"), "{").unwrap();
     let prune = || ralph.json(&["prune-sandboxes", "--type", "local", "--json"]);
     let young = prune();
-    let why = "the process that made it may still use it";
+    let why = "the process that created it may still use it";
     let ids = ["local-000000000001", "local-000000000002"].map(|id| SandboxId(id.into()));
     let kept = all(ids.each_ref().map(|id| entry(id, None, why)));
     assert_eq!(sorted(&young["kept"]), kept);
@@ -160,11 +160,11 @@ fn without_an_engine_local_sandboxes_are_still_checked() {
     let lines: Vec<&str> = seen.stdout.lines().collect();
     assert_eq!(lines.len(), 1, "{seen:?}");
     assert!(lines[0].ends_with(" of run 260301-100000-0004 — its run no longer exists"));
-    let note = "note: docker is left out — no Docker Engine is running here: socket `/nonexistent/docker.sock` does not exist — ";
+    let note = "note: docker is skipped — no Docker Engine runs here: there is no socket `/nonexistent/docker.sock` — ";
     assert!(seen.stderr.starts_with(note), "{seen:?}");
 
     let asked = prune(&["--type", "docker"]);
-    let error = "ralph: cannot look for stale sandboxes — no Docker Engine is running here: ";
+    let error = "ralph: cannot search for stale sandboxes — no Docker Engine runs here: ";
     assert_eq!((asked.code, asked.stdout.as_str()), (1, ""));
     assert!(asked.stderr.starts_with(error), "{asked:?}");
 }

@@ -144,7 +144,7 @@ fn what_makes_no_sense_is_refused() {
             &[],
             "a\nb\nc",
             1,
-            "cannot take the credential from stdin — one line or two are wanted, 3 came in — pipe it in: `ralph get-token | ralph proxy`",
+            "cannot take the credential from stdin — expected one or two lines, got 3 — pipe it in: `ralph get-token | ralph proxy`",
         ),
         (
             &["--agent", "mine"],

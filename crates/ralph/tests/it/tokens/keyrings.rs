@@ -93,7 +93,7 @@ fn the_macos_keychain_gets_a_token_by_pipe() {
         (refused.code, refused.stderr.lines().last().unwrap()),
         (
             1,
-            "ralph: the tokens of agent claude are out of reach — the token makes a command of 6160 bytes, `security` reads at most 4096 — keep it in a file with `--store file`"
+            "ralph: cannot access the tokens of agent claude — the token requires a command of 6160 bytes, `security` reads at most 4096 — store it in a file with `--store file`"
         )
     );
 }
@@ -157,9 +157,9 @@ fn a_keyring_that_loses_tokens_is_detected() {
     let bench = TokenTestEnv::new().program("secret-tool", "[ $1 = store ] || exit 1\n");
     let stored = bench.store(&[], &canary());
     assert!(
-        stored.stderr.ends_with(
-            "the keyring cannot be used: the keyring did not give back what was put there\n"
-        ),
+        stored
+            .stderr
+            .ends_with("the keyring cannot be used: the keyring did not return the stored token\n"),
         "{stored:?}"
     );
     assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
@@ -178,7 +178,7 @@ fn a_keyring_that_is_not_there_is_named() {
                 1,
                 "",
                 &format!(
-                    "ralph: there is no `{program}` on PATH — `--store` asks for it — install it, or keep the token in a file with `--store file`\n"
+                    "ralph: there is no `{program}` on PATH — `--store` requires it — install it, or store the token in a file with `--store file`\n"
                 )
             )
         );

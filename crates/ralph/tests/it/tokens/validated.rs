@@ -119,13 +119,13 @@ fn a_token_that_the_api_rejects_is_not_stored() {
         (
             503,
             "not validated",
-            "answered 503, which says nothing about the token",
+            "answered 503, which does not show whether the token is valid",
             later,
         ),
         (
             302,
             "not validated",
-            "answered 302, which says nothing about the token",
+            "answered 302, which does not show whether the token is valid",
             later,
         ),
     ] {

@@ -109,14 +109,14 @@ fn missing_and_expired_tokens_keep_their_script_messages() {
 #[test]
 fn an_invalid_token_is_rejected_and_not_echoed() {
     let bench = TokenTestEnv::new();
-    let why = "a token is 8 to 16384 printable characters without a blank";
+    let why = "a token is 8 to 16384 printable characters without spaces";
     let fix = "pipe in the bare token, or JSON with `accessToken`";
     for (input, why) in [
         ("canary canary", why),
         ("canary", why),
         (
             r#"{"accessToken":"canary-canary","baseUrl":"http://gw.example"}"#,
-            "`baseUrl` cannot be used: over `http` the token would travel readable, which is only allowed to this machine itself",
+            "`baseUrl` cannot be used: `http` would send the token unencrypted, which is only allowed to this machine",
         ),
     ] {
         let stderr = format!("ralph: cannot take the token from stdin — {why} — {fix}\n");
@@ -173,7 +173,7 @@ fn a_file_that_others_can_get_at_is_refused() {
         chmod(path, wide);
         let name = path.display();
         let stderr = format!(
-            "ralph: the tokens of agent claude are out of reach — `{name}` has the mode {wide:04o}, at most {narrow:04o} is allowed — run: chmod {narrow:o} {name}\n"
+            "ralph: cannot access the tokens of agent claude — `{name}` has the mode {wide:04o}, at most {narrow:04o} is allowed — run: chmod {narrow:o} {name}\n"
         );
         for args in [&["check-token"][..], &["get-token"]] {
             assert_eq!(bench.run(args), output(1, "", &stderr));
@@ -195,7 +195,7 @@ fn a_file_that_others_can_get_at_is_refused() {
             1,
             "",
             &format!(
-                "ralph: the tokens of agent claude are out of reach — `{0}` is not a file of this user — move `{0}` away\n",
+                "ralph: cannot access the tokens of agent claude — `{0}` is not a file owned by this user — move `{0}` away\n",
                 file.display()
             )
         )
@@ -209,7 +209,7 @@ fn a_file_that_others_can_get_at_is_refused() {
             1,
             "",
             &format!(
-                "ralph: the token of agent claude in `{}` cannot be used — it is not an object in JSON — run: ralph store-token\n",
+                "ralph: the token of agent claude in `{}` cannot be used — it is not a JSON object — run: ralph store-token\n",
                 file.display()
             )
         )

@@ -74,7 +74,7 @@ fn a_link_to_a_task_of_another_repository_is_refused_with_its_real_path() {
         let ended = project
             .ralph(&["run", file, "--model", &project.model()])
             .expect(2);
-        let why = format!("it leads to `{}`, outside of `", real.display());
+        let why = format!("it points to `{}`, outside of `", real.display());
         assert!(ended.stderr.contains(&why), "{}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
         project.ralph(&["lint", file]).expect(1);
@@ -108,7 +108,7 @@ fn configuration_files_that_are_no_regular_files_are_refused_at_once() {
         symlink(&secret, &path).unwrap();
         let (code, said) = soon(&project, &["run"]);
         assert_ne!(code, 0, "{name}: {said}");
-        assert!(said.contains("it leads to `"), "{name}: {said}");
+        assert!(said.contains("it points to `"), "{name}: {said}");
     }
     let project = Project::new();
     fs::create_dir_all(project.repo().join("config/agents.toml")).unwrap();

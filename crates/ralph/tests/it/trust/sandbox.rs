@@ -47,7 +47,7 @@ fn engines_of_a_repository_are_never_contacted() {
     project.git(&["rm", "--quiet", "ralph.toml"]);
     project.configure("ralph.toml", &hosts);
     let ended = project.ralph(&run).expect(1);
-    let line = "ralph: no engine of `sandbox.docker.hosts` answers";
+    let line = "ralph: no Docker Engine in `sandbox.docker.hosts` responds";
     assert!(ended.stderr.starts_with(line), "{}", ended.stderr);
 }
 
