@@ -1,4 +1,4 @@
-# The commands of daily work; `just` alone lists them. `pip install rust-just` where the system has no `just`.
+# The commands of daily work; `just` alone lists them. `pip install rust-just` installs it if your system has no package.
 
 set shell := ["bash", "-euo", "pipefail", "-c"]
 
@@ -31,7 +31,7 @@ test:
 test-core *arguments:
     cargo test -p ralph-core --lib --locked -- {{ arguments }}
 
-# Print how many circles are noticed and how many honest runs are taken for one
+# Print the rates of detected circling and of false positives
 circling:
     cargo test -p ralph-core --lib --locked -- gutter::corpus gutter::pairs --nocapture --test-threads 1
 
@@ -53,7 +53,7 @@ deny:
 demo:
     cargo run -p ralph -- demo
 
-# Measure what an iteration costs beyond the model, and the parts of the core that could get slow
+# Measure the overhead of an iteration, and the parts of the core that could become slow
 bench:
     bench/iteration
     bench/core
