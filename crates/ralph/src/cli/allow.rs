@@ -22,10 +22,10 @@ pub(super) struct AllowArgs {
     /// Which run.
     #[command(flatten)]
     pub run: RunArg,
-    /// The host: a name, *.name for all names below it, or name:port
+    /// The host: a name, *.name for all its subdomains, or name:port
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub host: String,
-    /// List it in the project's ralph.toml too, for later runs
+    /// Also add it to the project's ralph.toml, for later runs
     #[arg(long)]
     pub project: bool,
 }
@@ -99,14 +99,14 @@ fn list_for_later_runs(
 fn listing_lines(listed: &AllowedHost, host: &AllowlistEntry) -> Vec<StyledLine> {
     let path = listed.path.display();
     let first = if listed.is_changed {
-        format!("`{path}` lists `{host}` now")
+        format!("`{path}` now lists `{host}`")
     } else {
-        format!("`{path}` lists `{host}` already")
+        format!("`{path}` already lists `{host}`")
     };
     let mut lines = vec![StyledLine::from_text(&first)];
     match listed.policy {
         NetworkPolicySetting::Deny => lines.push(StyledLine::from_text(
-            "its policy is `deny`: set it to `allowlist` to have the list hold",
+            "its policy is `deny`, which ignores the list: set it to `allowlist`",
         )),
         NetworkPolicySetting::Allowlist | NetworkPolicySetting::AllowAll => {}
     }

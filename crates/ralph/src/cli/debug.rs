@@ -21,7 +21,7 @@ pub(super) struct DebugArgs {
     /// Which run.
     #[command(flatten)]
     pub run: RunArg,
-    /// The id; without it the ids are listed
+    /// The id of the command; without it, the ids are listed
     pub id: Option<String>,
 }
 
@@ -37,7 +37,7 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
     if !ids.contains(&id) {
         return Err(AppError::usage(
             format!("there is no id `{id}`"),
-            "only what the task's contract names can be started",
+            "only commands of the task's contract can be run",
             format!("use one of {}", ids.join(", ")),
         ));
     }
@@ -71,7 +71,7 @@ fn contract_ids(dir: &RunDir) -> Result<Vec<String>, AppError> {
         AppError::runtime(
             format!("cannot read the contract of run `{}`", state.plan.run),
             error.to_string(),
-            "`ralph audit` shows what is damaged",
+            "check the run with `ralph audit`",
         )
     })?;
     // A damaged contract has no ids; `ralph audit` reports it.

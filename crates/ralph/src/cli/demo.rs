@@ -19,7 +19,7 @@ use super::run;
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Put the demo into this directory instead of a temporary one
+    /// Create the demo in this directory instead of a temporary one
     #[arg(long)]
     pub dir: Option<PathBuf>,
 }
@@ -73,7 +73,7 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, A
          \x20 pull request  {pull}\n\
          \x20 iterations    {iterations}\n\
          \x20 journal       {journal}\n\
-         Look at it: ralph show {id} · ralph replay {id} · ralph logs {id} · ralph audit {id}\n",
+         Inspect it: ralph show {id} · ralph replay {id} · ralph logs {id} · ralph audit {id}\n",
         project = dir.display(),
         iterations = files.root().join("iterations").display(),
         journal = files.journal().display(),
@@ -97,7 +97,7 @@ fn create_demo_dir(wiring: &Providers) -> Result<PathBuf, AppError> {
     let made = fs::DirBuilder::new().mode(0o700).create(&dir);
     made.map(|()| dir.clone()).map_err(|error| {
         AppError::runtime(
-            format!("cannot make `{}`", dir.display()),
+            format!("cannot create `{}`", dir.display()),
             error.to_string(),
             "name a directory with `--dir`",
         )
@@ -108,7 +108,7 @@ async fn create_project(dir: &Path, wiring: &Providers) -> Result<(), AppError> 
     let occupied = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
     if occupied {
         return Err(AppError::usage(
-            format!("cannot put the demo into `{}`", dir.display()),
+            format!("cannot create the demo in `{}`", dir.display()),
             "the directory is not empty",
             "name another with `--dir`",
         ));
@@ -125,7 +125,7 @@ async fn create_project(dir: &Path, wiring: &Providers) -> Result<(), AppError> 
     ] {
         git.run_as_user(dir, args).await.map_err(|error| {
             AppError::runtime(
-                "cannot make the demo's repository",
+                "cannot create the demo's repository",
                 error.to_string(),
                 error.hint(),
             )
@@ -143,7 +143,7 @@ fn write(path: &PathBuf, text: &str) -> Result<(), AppError> {
             AppError::runtime(
                 format!("cannot write `{}`", path.display()),
                 error.to_string(),
-                "name a directory you can write with `--dir`",
+                "name a writable directory with `--dir`",
             )
         })
 }

@@ -108,7 +108,7 @@ pub(super) fn block_on(
             AppError::runtime(
                 "cannot start",
                 error.to_string(),
-                "look at the limits of this user (`ulimit -a`)",
+                "check the limits of this user (`ulimit -a`)",
             )
         })?;
     runtime.block_on(command)

@@ -20,7 +20,7 @@ pub(super) struct ExportArgs {
     /// Which run.
     #[command(flatten)]
     pub run: RunArg,
-    /// The directory, which is empty or does not exist
+    /// The directory, which must be empty or not exist
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Write the changes as one patch file instead of a checkout
@@ -60,7 +60,8 @@ pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode,
             target.display()
         )
     };
-    let note = "its files are the work of a model: building or testing them runs that work on this machine";
+    let note =
+        "its files were written by a model: building or testing them runs its code on this machine";
     context.output().print_lines(&[
         StyledLine::from_text("run ")
             .strong(state.plan.run.as_str())

@@ -42,7 +42,7 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppErr
             if !args.json {
                 return Err(AppError::runtime(
                     format!("there is no task file `{shown}`"),
-                    "nothing has that name",
+                    "",
                     "name another file, or write one with `ralph init`",
                 ));
             }

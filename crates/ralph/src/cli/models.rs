@@ -43,7 +43,7 @@ pub(super) struct ModelsArgs {
 /// What can be done with models besides listing them.
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelsCommand {
-    /// Ask a model once and show what comes back
+    /// Send one request to a model and show its reply
     Test {
         /// The profile, or a model such as zai/glm-4.7
         #[arg(value_parser = NonEmptyStringValueParser::new())]
@@ -54,7 +54,7 @@ pub(super) enum ModelsCommand {
     },
     /// Store a price map in LiteLLM's format, for all later runs
     UpdatePrices {
-        /// The map: a file, or an https address
+        /// The price map: a file or an https address
         #[arg(value_name = "FILE|URL", value_parser = NonEmptyStringValueParser::new())]
         source: String,
         /// Print JSON
@@ -374,7 +374,7 @@ fn reply_lines(
     cost: Usd,
     waited: Duration,
 ) -> Vec<StyledLine> {
-    let answered = reply.answered_by.as_deref().unwrap_or("it does not say");
+    let answered = reply.answered_by.as_deref().unwrap_or("not reported");
     let usage = &reply.usage;
     let tokens = format!(
         "{} in, {} out, {} from a cache",

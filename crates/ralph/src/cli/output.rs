@@ -68,7 +68,7 @@ impl CliOutput {
             Err(error) => Err(AppError::runtime(
                 "cannot write to standard output",
                 error.to_string(),
-                "look where it goes to",
+                "check where it is redirected",
             )),
         }
     }

@@ -23,16 +23,16 @@ use crate::terminal::styled_line::StyledLine;
 /// Arguments of `proxy`.
 #[derive(Debug, Args)]
 pub(super) struct ProxyArgs {
-    /// The agent whose API is spoken
+    /// The agent whose API the proxy serves
     #[arg(long, value_name = "NAME", default_value = AgentName::DEFAULT, value_parser = AgentName::parse)]
     pub agent: AgentName,
-    /// Listen here
+    /// Listen on this address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18080")]
     pub listen: SocketAddr,
     /// Send requests to this API instead of the provider's own
     #[arg(long, value_name = "URL", value_parser = BaseUrl::parse)]
     pub target: Option<BaseUrl>,
-    /// End after this time without a request, such as 300s; 0 never does
+    /// Exit after this time without a request, such as 300s; 0 disables the timeout
     #[arg(long, value_name = "TIME", default_value = "300s", value_parser = duration::parse)]
     pub idle_timeout: Duration,
 }
@@ -42,16 +42,16 @@ pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, AppEr
     let agent = AgentAuth::for_agent(&args.agent);
     let upstream = ProxyUpstream::for_agent(&agent, args.target.as_ref()).ok_or_else(|| {
         AppError::usage(
-            format!("cannot be the proxy of agent {}", args.agent),
+            format!("cannot start a proxy for agent {}", args.agent),
             "ralph does not know the API of this agent",
-            "use the name of an agent whose API it speaks: claude, codex, opencode",
+            "name an agent whose API it knows: claude, codex, opencode",
         )
     })?;
     let pipe = "pipe it in: `ralph get-token | ralph proxy`";
     if io::stdin().is_terminal() {
         return Err(AppError::usage(
             "no credential provided on stdin",
-            "it is a terminal",
+            "standard input is a terminal",
             pipe,
         ));
     }
@@ -61,7 +61,7 @@ pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, AppEr
         | CredentialError::Mode
         | CredentialError::UnsupportedMode(_)
         | CredentialError::Read(_) => AppError::runtime(
-            "cannot take the credential from stdin",
+            "cannot read the credential from stdin",
             error.to_string(),
             pipe,
         ),
@@ -81,23 +81,23 @@ async fn require_own_credential(
     let secret = credential.secret.expose();
     if let Some(address) = stored_address(agent, secret, context).await? {
         return Err(AppError::usage(
-            format!("the token of agent {agent} is not for {own}"),
-            format!("it was stored for {address} alone"),
-            format!("name that with `--target {address}`"),
+            format!("the token of agent {agent} cannot be sent to {own}"),
+            format!("it was stored for {address} only"),
+            format!("use `--target {address}`"),
         ));
     }
     if credential.mode == AuthMode::Gateway {
         return Err(AppError::usage(
-            format!("the key of a gateway is not for {own}"),
+            format!("the key of a gateway cannot be sent to {own}"),
             "it is sent to its gateway only",
-            "name that with `--target URL`",
+            "name the gateway with `--target URL`",
         ));
     }
     if !upstream.wire.matches_key(secret) {
         return Err(AppError::usage(
             format!("the credential does not look like one for {own}"),
-            format!("those begin with `{mark}`"),
-            "name the API that it is for with `--target URL`",
+            format!("its credentials start with `{mark}`"),
+            "name the API of the credential with `--target URL`",
         ));
     }
     Ok(())
@@ -147,14 +147,14 @@ async fn serve_proxy(
         AppError::runtime(
             format!("cannot listen on {}", args.listen),
             error.to_string(),
-            "end what listens there, or choose another place with `--listen`",
+            "end the program that listens there, or choose another address with `--listen`",
         )
     })?;
     let route = upstream.route(mode, secret).map_err(|error| {
         AppError::runtime(
             "cannot use the credential",
             error.to_string(),
-            "look at what is piped in, and at `--target`",
+            "check the piped credential and `--target`",
         )
     })?;
     notice.address = address;
@@ -208,7 +208,7 @@ fn announce(
     if !is_loopback(*address) {
         print_notice(
             context,
-            "ralph: other machines reach it, and what they send is not encrypted on the way — use it in a network of your own only",
+            "ralph: other machines can reach it, and their requests are not encrypted — use it only in a network that you trust",
         );
     }
     let lines: Vec<String> = notice
@@ -237,7 +237,7 @@ fn shutdown_signal() -> Result<impl Future<Output = ()>, AppError> {
         return Err(AppError::runtime(
             "cannot listen for signals",
             "the system does not allow it",
-            "look at the limits of this user (`ulimit -a`)",
+            "check the limits of this user (`ulimit -a`)",
         ));
     };
     Ok(async move {

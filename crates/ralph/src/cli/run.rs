@@ -35,16 +35,16 @@ pub(super) struct RunArgs {
     /// The task file
     #[arg(default_value = TASK_FILE)]
     pub file: PathBuf,
-    /// Take this repository instead of the task's
+    /// Use this repository instead of the task's
     #[arg(long, value_name = "PATH|URL", value_parser = NonEmptyStringValueParser::new())]
     pub repo: Option<String>,
     /// Run commands in a sandbox of this provider
     #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
     pub sandbox: Option<String>,
-    /// Choose the engine
+    /// Use this engine
     #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
-    /// Let this agent do the work: claude, codex, opencode, or one of config/agents.toml
+    /// Use this agent: claude, codex, opencode, or one from config/agents.toml
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub agent: Option<String>,
     /// Use this model profile

@@ -31,16 +31,16 @@ pub(super) struct GuardrailArgs {
     /// Which run.
     #[command(flatten)]
     pub run: RunArg,
-    /// Name the sign in a few words
+    /// Name the guardrail in a few words
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub name: String,
-    /// Say when the mistake tends to happen
+    /// Describe when the mistake tends to happen
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub trigger: String,
-    /// Say what to do instead
+    /// Describe what to do instead
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub instruction: String,
-    /// Say what showed it
+    /// Describe the evidence for it
     #[arg(long, default_value = "")]
     pub evidence: String,
 }
@@ -54,7 +54,7 @@ pub(super) struct NoteArgs {
     /// The hint, in one line
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub text: String,
-    /// Say what it is about
+    /// Choose the kind of hint
     #[arg(long, value_enum, default_value = "clarify")]
     pub kind: NoteKindName,
     /// Name the author
@@ -65,11 +65,11 @@ pub(super) struct NoteArgs {
 /// What a note is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum NoteKindName {
-    /// It makes a requirement clear
+    /// The hint clarifies a requirement
     Clarify,
-    /// It points to a file
+    /// The hint points to a file
     File,
-    /// It tells a decision
+    /// The hint states a decision
     Decision,
 }
 

@@ -52,7 +52,7 @@ pub(super) async fn run(args: TaskArgs, context: &Context) -> Result<ExitCode, A
         ContractProposal::InForce => {
             let line = StyledLine::from_text("run ")
                 .strong(run.as_str())
-                .plain(": this task file is in force already");
+                .plain(": this task file is already in force");
             context.output().print_lines(&[line])?;
             return Ok(ExitCode::Success);
         }

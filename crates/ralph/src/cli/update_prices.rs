@@ -61,9 +61,9 @@ async fn fetch_prices(address: &str, context: &Context) -> Result<Vec<u8>, AppEr
     download(address, limit, &network).await.map_err(|error| {
         let fix = match error {
             DownloadError::Address(_) | DownloadError::Insecure(_) | DownloadError::Credential => {
-                "name a file, or an address that begins with `https://`"
+                "name a file, or an address that starts with `https://`"
             }
-            DownloadError::Status(_) => "open the address in a browser, then correct it",
+            DownloadError::Status(_) => "check the address in a browser, then correct it",
             DownloadError::TooLarge { .. } => "name the address of a price map in LiteLLM's format",
             DownloadError::Connection(_) => {
                 "check the address and the proxy variables, then try again"
@@ -94,13 +94,13 @@ fn parse_prices(bytes: &[u8], source: &str) -> Result<PriceMap, AppError> {
         AppError::runtime(
             rejection_message(source),
             why,
-            "name a price map in LiteLLM's format; the prices in force stay as they are",
+            "name a price map in LiteLLM's format; the current prices are unchanged",
         )
     })
 }
 
 fn rejection_message(source: &str) -> String {
-    format!("cannot take prices from `{source}`")
+    format!("cannot import prices from `{source}`")
 }
 
 fn change_json(stored: &StoredPrices, path: &Path, models: usize, changes: &PriceChanges) -> Value {

@@ -58,7 +58,7 @@ fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
             };
             (
                 format!("unexpected {kind} `{argument}`"),
-                format!("`{command}` does not take it"),
+                format!("`{command}` does not accept it"),
             )
         }
         ErrorKind::InvalidSubcommand => (
@@ -70,30 +70,33 @@ fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
         ),
         ErrorKind::MissingRequiredArgument => (
             format!("missing {}", argument?),
-            format!("`{command}` needs it"),
+            format!("`{command}` requires it"),
         ),
         ErrorKind::InvalidValue if value.as_deref().is_none_or(str::is_empty) => (
             format!("no value for {}", argument?),
-            "it needs one".to_owned(),
+            "a value is required".to_owned(),
         ),
         ErrorKind::InvalidValue => (
-            format!("`{}` is no value for {}", value?, argument?),
-            format!("it takes {}", context_text(error, ContextKind::ValidValue)?),
+            format!("invalid value `{}` for {}", value?, argument?),
+            format!(
+                "possible values: {}",
+                context_text(error, ContextKind::ValidValue)?
+            ),
         ),
         ErrorKind::ValueValidation => (
-            format!("`{}` is no value for {}", value?, argument?),
+            format!("invalid value `{}` for {}", value?, argument?),
             error.source()?.to_string(),
         ),
         ErrorKind::ArgumentConflict => {
             let argument = argument?;
             match context_text(error, ContextKind::PriorArg) {
                 Some(prior) if prior == argument => (
-                    format!("{argument} is given twice"),
-                    "once is enough".to_owned(),
+                    format!("{argument} is given more than once"),
+                    "it can be given only once".to_owned(),
                 ),
                 prior => (
-                    format!("{argument} does not go with {}", prior?),
-                    "only one of them can hold".to_owned(),
+                    format!("{argument} cannot be used with {}", prior?),
+                    "only one of them can be given".to_owned(),
                 ),
             }
         }

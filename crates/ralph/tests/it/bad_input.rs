@@ -59,7 +59,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
         ),
         (
             &["--nope"],
-            "unexpected option `--nope` — `ralph run` does not take it — see `ralph run --help`",
+            "unexpected option `--nope` — `ralph run` does not accept it — see `ralph run --help`",
         ),
         (
             &["nope.md"],

@@ -102,13 +102,13 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         lines,
         str![[r"
 ralph: unknown command `built` — ralph image has no such command — did you mean `build`?
-ralph: `cursor` is no value for --agent <NAME> — no image for agent `cursor`; known images are `claude`, `codex` and `plain` — see `ralph image build --help`
-ralph: `Big` is no value for --tag <NAME> — `Big` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image build --help`
-ralph: --nix does not go with --dockerfile [<FILE>] — only one of them can hold — see `ralph image build --help`
-ralph: --nix does not go with --agent <NAME> — only one of them can hold — see `ralph image build --help`
+ralph: invalid value `cursor` for --agent <NAME> — no image for agent `cursor`; known images are `claude`, `codex` and `plain` — see `ralph image build --help`
+ralph: invalid value `Big` for --tag <NAME> — `Big` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image build --help`
+ralph: --nix cannot be used with --dockerfile [<FILE>] — only one of them can be given — see `ralph image build --help`
+ralph: --nix cannot be used with --agent <NAME> — only one of them can be given — see `ralph image build --help`
 ralph: --agent <NAME> does not go with --dockerfile <FILE> — an agent's image has a Dockerfile of its own — leave one of them out
-ralph: `../containers/x` is no value for --image <NAME> — `../containers/x` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image pull --help`
-ralph: --image <NAME> does not go with --agent <NAME> — only one of them can hold — see `ralph image status --help`
+ralph: invalid value `../containers/x` for --image <NAME> — `../containers/x` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image pull --help`
+ralph: --image <NAME> cannot be used with --agent <NAME> — only one of them can be given — see `ralph image status --help`
 ralph: invalid image name in `ralph.toml` — `My Image` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — correct `image` and `base_image` under `[sandbox]`
 
 "]]
@@ -222,7 +222,7 @@ fn an_image_is_built_shown_and_not_pulled_again() {
     assert_eq!(facts, json!([name, "present", [name], "nobody", null]));
 
     let seen = scene.run(&["image", "pull"]);
-    let expected = format!("image {name} is here already; --force pulls it anyway\n");
+    let expected = format!("image {name} already exists locally; --force pulls it anyway\n");
     assert_eq!((seen.code, seen.stdout.clone()), (0, expected));
     let seen = scene.run(&["image", "pull", "--force"]);
     assert_eq!(

@@ -58,7 +58,7 @@ fn a_message_to_a_model_is_in_exactly_one_prompt() {
     project.audit();
     let replayed = project.ralph(&["replay", "last"]).expect(0).stdout;
     assert!(
-        replayed.contains("a message was taken up: use a.txt"),
+        replayed.contains("a message was acknowledged: use a.txt"),
         "{replayed}"
     );
 }
@@ -207,7 +207,7 @@ fn a_host_can_be_allowed_for_later_runs_too() {
     for last in ["now", "already"] {
         let seen = ralph.run(&["allow", "one", "*.a.example", "--project"]);
         let said = format!(
-            "run {ONE}: commands can reach `*.a.example` when it goes on\n`{}` lists `*.a.example` {last}\n",
+            "run {ONE}: commands can reach `*.a.example` when it goes on\n`{}` {last} lists `*.a.example`\n",
             shown.display()
         );
         assert_eq!(
@@ -305,12 +305,12 @@ fn after_the_end_a_host_is_allowed_for_later_runs_alone() {
     for (before, said, after) in [
         (
             "",
-            "it has ended; later runs can reach the host\n[FILE] lists `a.example` now\n",
+            "it has ended; later runs can reach the host\n[FILE] now lists `a.example`\n",
             "[sandbox.network]\npolicy = \"allowlist\"\nallowed = [\"a.example\"]\n",
         ),
         (
             "[sandbox.network]\nallowed = [\"z.example\"]\n",
-            "it has ended\n[FILE] lists `a.example` now\nits policy is `deny`: set it to `allowlist` to have the list hold\n",
+            "it has ended\n[FILE] now lists `a.example`\nits policy is `deny`, which ignores the list: set it to `allowlist`\n",
             "[sandbox.network]\nallowed = [\"z.example\", \"a.example\"]\n",
         ),
     ] {

@@ -18,14 +18,14 @@ fn init_writes_a_task_file_once() {
 wrote ralph_task.md
 
 next:
-  1. say what should be done and how to see that it is: edit ralph_task.md
-  2. see what it lacks: ralph lint
-  3. let it be done: ralph run
+  1. describe the task and how to check it: edit ralph_task.md
+  2. check the task file: ralph lint
+  3. start the run: ralph run
 
-also read where they exist:
+also read if they exist:
   config/models.yaml  model profiles; `ralph init --models` writes it
   ralph.toml          settings of the project
-  .env                credentials; the environment wins
+  .env                credentials; environment variables take precedence
 
 "]]
     );
@@ -41,7 +41,7 @@ also read where they exist:
         (second.code, second.stderr.as_str()),
         (
             1,
-            "ralph: will not overwrite `ralph_task.md` — it exists — add --force to write it anew, \
+            "ralph: will not overwrite `ralph_task.md` — it exists — overwrite it with `--force`, \
              or remove it\n"
         )
     );

@@ -37,19 +37,19 @@ fn every_refusal_is_one_line_and_exit_2() {
         str![[r"
 ralph: unknown command `frobnicate` — ralph has no such command — did you mean `rotate`?
 ralph: unknown command `lnit` — ralph has no such command — did you mean `init` or `lint`?
-ralph: unexpected option `--foo` — `ralph run` does not take it — see `ralph run --help`
-ralph: unexpected option `--sanbox` — `ralph run` does not take it — did you mean `--sandbox`?
-ralph: unexpected argument `b.md` — `ralph run` does not take it — see `ralph run --help`
-ralph: no value for --engine <ENGINE> — it needs one — see `ralph run --help`
-ralph: `magic` is no value for --engine <ENGINE> — it takes actions, agent — see `ralph run --help`
-ralph: --profile <PROFILE> does not go with --model <MODEL> — only one of them can hold — see `ralph run --help`
-ralph: --new does not go with --resume — only one of them can hold — see `ralph run --help`
-ralph: no value for --repo <PATH|URL> — it needs one — see `ralph run --help`
-ralph: --json is given twice — once is enough — see `ralph runs --help`
-ralph: missing <RUN> — `ralph show` needs it — see `ralph show --help`
-ralph: no value for <RUN> — it needs one — see `ralph show --help`
-ralph: missing <SHELL> — `ralph completions` needs it — see `ralph completions --help`
-ralph: `tcsh` is no value for <SHELL> — it takes bash, elvish, fish, powershell, zsh — did you mean `zsh`?
+ralph: unexpected option `--foo` — `ralph run` does not accept it — see `ralph run --help`
+ralph: unexpected option `--sanbox` — `ralph run` does not accept it — did you mean `--sandbox`?
+ralph: unexpected argument `b.md` — `ralph run` does not accept it — see `ralph run --help`
+ralph: no value for --engine <ENGINE> — a value is required — see `ralph run --help`
+ralph: invalid value `magic` for --engine <ENGINE> — possible values: actions, agent — see `ralph run --help`
+ralph: --profile <PROFILE> cannot be used with --model <MODEL> — only one of them can be given — see `ralph run --help`
+ralph: --new cannot be used with --resume — only one of them can be given — see `ralph run --help`
+ralph: no value for --repo <PATH|URL> — a value is required — see `ralph run --help`
+ralph: --json is given more than once — it can be given only once — see `ralph runs --help`
+ralph: missing <RUN> — `ralph show` requires it — see `ralph show --help`
+ralph: no value for <RUN> — a value is required — see `ralph show --help`
+ralph: missing <SHELL> — `ralph completions` requires it — see `ralph completions --help`
+ralph: invalid value `tcsh` for <SHELL> — possible values: bash, elvish, fish, powershell, zsh — did you mean `zsh`?
 
 "]]
     );
@@ -83,7 +83,7 @@ fn every_failure_is_one_line_and_exit_1() {
         lines,
         str![[r"
 ralph: there are no runs yet — nothing has been started with this state directory — start one with `ralph run`
-ralph: there is no task file `ralph_task.md` — nothing has that name — name another file, or write one with `ralph init`
+ralph: there is no task file `ralph_task.md` — name another file, or write one with `ralph init`
 ralph: cannot read `.` — it is a directory, not a regular file — name a task file that you can read
 ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`
 ralph: there is no run `unknown` — no id starts with it, and no task has it as its id — list them with `ralph runs`

@@ -59,7 +59,7 @@ async fn pull(args: PullArgs, context: &Context) -> Result<ExitCode, AppError> {
         shown.line(
             &StyledLine::from_text("image ")
                 .strong(pull.image.as_str())
-                .plain(" is here already; --force pulls it anyway"),
+                .plain(" already exists locally; --force pulls it anyway"),
         );
         return Ok(ExitCode::Success);
     }

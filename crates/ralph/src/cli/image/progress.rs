@@ -60,7 +60,7 @@ fn show_progress(work: &mut ProgressDisplay, progress: ImageProgress) {
         } => work.step(&format!("step {number} of {total}: {instruction}")),
         ImageProgress::Output(line) => work.output(&line),
         ImageProgress::Transfer { done, total } => work.update_step(&format!(
-            "{} of {} are here",
+            "{} of {} downloaded",
             format::bytes(done),
             format::bytes(total)
         )),

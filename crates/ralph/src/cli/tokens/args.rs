@@ -9,11 +9,11 @@ pub(in crate::cli) struct TokenArgs {
     /// The agent
     #[arg(long, value_name = "NAME", default_value = AgentName::DEFAULT, value_parser = AgentName::parse)]
     pub agent: AgentName,
-    /// How it authenticates; without it any way will do
+    /// The authentication mode; without it, any mode is accepted
     #[arg(long, value_enum, value_name = "MODE")]
     pub auth: Option<AuthName>,
-    /// Use only this place
-    #[arg(long, value_enum, value_name = "PLACE")]
+    /// Use only this token store
+    #[arg(long, value_enum, value_name = "STORE")]
     pub store: Option<StoreName>,
 }
 
@@ -26,7 +26,7 @@ pub(in crate::cli) struct StoreTokenArgs {
     /// Send it to this API only, such as a gateway's
     #[arg(long, value_name = "URL", value_parser = BaseUrl::parse)]
     pub base_url: Option<BaseUrl>,
-    /// Keep it without asking the API whether it is good
+    /// Store it without validating it with the API
     #[arg(long)]
     pub no_validate: bool,
 }
@@ -34,12 +34,12 @@ pub(in crate::cli) struct StoreTokenArgs {
 /// How an agent authenticates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum AuthName {
-    /// With the token of a subscription
+    /// The token of a subscription
     Oauth,
-    /// With a key that is billed by use
+    /// A key that is billed by use
     #[value(alias = "api_key")]
     ApiKey,
-    /// With the key of a gateway that has an address of its own
+    /// The key of a gateway that has its own address
     Gateway,
 }
 

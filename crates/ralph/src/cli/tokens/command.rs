@@ -38,7 +38,7 @@ pub(in crate::cli) fn store(
                 "agent {} cannot authenticate with `{mode}`",
                 args.token.agent
             ),
-            format!("it takes {}", known.join(", ")),
+            format!("it supports {}", known.join(", ")),
             "choose one of these with `--auth`",
         ));
     }
@@ -89,7 +89,7 @@ fn require_known(agent: &AgentName, context: &Context) -> Result<(), AppError> {
         Some(meant) => AppError::usage(what, "", format!("did you mean `{meant}`?")),
         None => AppError::usage(
             what,
-            format!("there are `{}`", known.join("`, `")),
+            format!("known agents: `{}`", known.join("`, `")),
             UNKNOWN_AGENT_HINT,
         ),
     })
@@ -186,7 +186,7 @@ fn read_piped_token(context: &Context) -> Result<AuthToken, AppError> {
         PipedTokenError::Empty => AppError::runtime(error.to_string(), "", ""),
         PipedTokenError::TooLong | PipedTokenError::Read(_) | PipedTokenError::Bad(_) => {
             AppError::runtime(
-                "cannot take the token from stdin",
+                "cannot read the token from stdin",
                 error.to_string(),
                 "pipe in the bare token, or JSON with `accessToken`",
             )
@@ -195,7 +195,7 @@ fn read_piped_token(context: &Context) -> Result<AuthToken, AppError> {
     if given.is_unrecognized_json {
         print_notice(
             context,
-            "the input is JSON without `accessToken`, taken as a bare token",
+            "the input is JSON without `accessToken`, used as a bare token",
         );
     }
     Ok(given.token)
@@ -213,7 +213,7 @@ fn obtain_token(
     if let Some(program) = program {
         print_notice(
             context,
-            "`claude setup-token` makes a token; follow what it says",
+            "`claude setup-token` creates a token; follow its instructions",
         );
         let path = context.app.search_path();
         return setup_token(&program, path, io::stdin(), io::stdout()).map_err(
@@ -221,7 +221,7 @@ fn obtain_token(
                 SetupError::Interrupted => interrupted_error(),
                 SetupError::NoToken { .. } | SetupError::Terminal(_) | SetupError::Bad(_) => {
                     AppError::runtime(
-                        "`claude setup-token` made no token",
+                        "`claude setup-token` created no token",
                         error.to_string(),
                         "run it yourself and pipe the token into `ralph store-token`",
                     )
@@ -233,7 +233,7 @@ fn obtain_token(
     prompt_for_token(io::stdin(), io::stderr(), &question).map_err(|error| match &error {
         PromptError::Interrupted => interrupted_error(),
         PromptError::Empty | PromptError::Terminal(_) | PromptError::Bad(_) => AppError::runtime(
-            "cannot take the token from the terminal",
+            "cannot read the token from the terminal",
             error.to_string(),
             "type or paste it, or pipe it into `ralph store-token`",
         ),
@@ -255,17 +255,17 @@ fn validation_error(slot: &TokenSlot, error: &ProbeError) -> AppError {
         ProbeError::Rejected { .. } => (
             format!("token rejected for agent {agent}"),
             format!(
-                "nothing was stored; get another one, or name its kind with `--auth` (this was {})",
+                "nothing was stored; get another one, or choose its mode with `--auth` (this was {})",
                 slot.mode
             ),
         ),
         ProbeError::Unclear { .. } | ProbeError::Unreachable { .. } => (
             format!("token not validated for agent {agent}"),
-            "try again later, or store it as it is with `--no-validate`".to_owned(),
+            "try again later, or store it unvalidated with `--no-validate`".to_owned(),
         ),
         ProbeError::NoApi | ProbeError::NoAddress => (
             format!("token not validated for agent {agent}"),
-            "store it as it is with `--no-validate`".to_owned(),
+            "store it unvalidated with `--no-validate`".to_owned(),
         ),
     };
     AppError::runtime(what, error.to_string(), fix)
@@ -283,7 +283,7 @@ fn print_storage_notice(kept: &SavedToken, context: &Context) {
             format!(" — the keyring cannot be used: {error}")
         });
     let told = format!(
-        "the token is in `{}`, readable for you alone and not encrypted{why}",
+        "the token is stored in `{}`, unencrypted and readable only by you{why}",
         path.display()
     );
     print_notice(context, &told);

@@ -43,7 +43,7 @@ pub(super) enum SetupError {
     #[error("interrupted")]
     Interrupted,
     /// The program printed no token.
-    #[error("it ended with {code} and showed no token")]
+    #[error("it exited with {code} and printed no token")]
     NoToken { code: i32 },
     /// The program cannot be run in a terminal.
     #[error("it cannot be run in a terminal: {0}")]

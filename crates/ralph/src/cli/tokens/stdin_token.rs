@@ -23,7 +23,7 @@ pub(super) enum PipedTokenError {
     #[error("no token provided on stdin")]
     Empty,
     /// The input was too long.
-    #[error("more than {MAX_BYTES} bytes came in")]
+    #[error("more than {MAX_BYTES} bytes were piped in")]
     TooLong,
     /// The input could not be read.
     #[error("standard input cannot be read: {0}")]
@@ -124,7 +124,7 @@ mod tests {
                 r#"{"accessToken":"canary-1","expiresAt":"canary"}"#,
                 "`expiresAt` is not a number of milliseconds since 1970",
             ),
-            (&long, "more than 65536 bytes came in"),
+            (&long, "more than 65536 bytes were piped in"),
         ] {
             assert_eq!(read_piped(input.as_bytes()).unwrap_err().to_string(), told);
         }

@@ -23,10 +23,10 @@ pub(in crate::cli) struct TrustActionArgs {
     /// Approve all proposals without asking
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     pub yes: bool,
-    /// List what is approved, of all repositories
+    /// List the approvals of all repositories
     #[arg(long, conflicts_with_all = ["path", "revoke"])]
     pub list: bool,
-    /// End all approvals of the repository
+    /// Revoke all approvals of the repository
     #[arg(long)]
     pub revoke: bool,
 }

@@ -175,7 +175,8 @@ fn revoke(layers: &ConfigLayers, context: &Context) -> Result<ExitCode, AppError
     let mut approvals = layers.approvals().clone();
     let count = approvals.revoke()?;
     let count = format::plural(count as u64, "approval", "approvals");
-    let line = StyledLine::from_text(&format!("ended {count} of ")).strong(approvals.repository());
+    let line =
+        StyledLine::from_text(&format!("revoked {count} of ")).strong(approvals.repository());
     context.output().print_lines(&[line])?;
     Ok(ExitCode::Success)
 }

@@ -39,7 +39,7 @@ pub(super) fn egress_lines(event: &EgressEvent, state: &RunState) -> Vec<StyledL
             let by = command.as_deref().map(requested_by).unwrap_or_default();
             let reason = reason_text(reason);
             vec![warning_line(&format!(
-                "blocked: {host}:{port}, {reason}{by}; `ralph allow {run} {entry}` lets it through"
+                "blocked: {host}:{port}, {reason}{by}; `ralph allow {run} {entry}` allows it"
             ))]
         }
         EgressEvent::FurtherHostsBlocked { count, examples } => {
@@ -97,7 +97,7 @@ fn requested_by(command: &str) -> String {
     let line = command.lines().next().unwrap_or_default();
     let shown: String = line.chars().take(MOST).collect();
     let more = if shown == command { "" } else { "…" };
-    format!(", wanted by `{shown}{more}`")
+    format!(", requested by `{shown}{more}`")
 }
 
 /// Describes the reason of a refusal.
@@ -113,8 +113,8 @@ fn reason_text(reason: &str) -> &str {
 /// Returns the label while an agent works.
 pub(super) fn working_label(agent: &str, attempt: u32) -> String {
     match attempt {
-        0 | 1 => format!("{agent} works"),
-        _ => format!("{agent} works, attempt {attempt}"),
+        0 | 1 => format!("{agent} is working"),
+        _ => format!("{agent} is working, attempt {attempt}"),
     }
 }
 
@@ -122,13 +122,13 @@ fn agent_event_lines(did: &AgentEvent) -> Vec<StyledLine> {
     match did {
         AgentEvent::Started { model } => model
             .iter()
-            .map(|model| quiet_line(&format!("with the model {model}")))
+            .map(|model| quiet_line(&format!("model {model}")))
             .collect(),
         AgentEvent::Text { text } => vec![StyledLine::from_text("  ").wrapped(Tone::Plain, text)],
         AgentEvent::Tool { tool, label, .. } => vec![quiet_line(&format!("{tool} {label}"))],
-        AgentEvent::ToolDone { ok: false, .. } => vec![quiet_line("that failed")],
+        AgentEvent::ToolDone { ok: false, .. } => vec![quiet_line("failed")],
         AgentEvent::Waiting { why, .. } => {
-            vec![warning_line(&format!("the agent waits: {why}"))]
+            vec![warning_line(&format!("the agent is waiting: {why}"))]
         }
         AgentEvent::ToolDone { ok: true, .. }
         | AgentEvent::Usage { .. }
@@ -141,14 +141,14 @@ fn finished_lines(end: &AgentEnd, report: &AgentReport, duration_ms: u64) -> Vec
     let words = match end {
         AgentEnd::Finished => "the agent is done".to_owned(),
         AgentEnd::GaveUp { why } => format!("the agent gave up: {why}"),
-        AgentEnd::Unauthorized { why } => format!("the agent's credential was refused: {why}"),
+        AgentEnd::Unauthorized { why } => format!("the agent's credential was rejected: {why}"),
         AgentEnd::Quota { why, .. } => format!("the usage limit is reached: {why}"),
         AgentEnd::Overloaded { why } => format!("the provider is not available: {why}"),
         AgentEnd::OutOfBudget => "the agent was stopped: a budget is used up".to_owned(),
-        AgentEnd::Stalled => "the agent was stopped: it did nothing any more".to_owned(),
-        AgentEnd::TimedOut => "the agent was stopped: its time was up".to_owned(),
-        AgentEnd::Halted => "the agent was stopped: a person wants something else".to_owned(),
-        AgentEnd::Crashed { why } => format!("the agent broke down: {why}"),
+        AgentEnd::Stalled => "the agent was stopped: it produced no output".to_owned(),
+        AgentEnd::TimedOut => "the agent was stopped: it exceeded its timeout".to_owned(),
+        AgentEnd::Halted => "the agent was stopped by a user command".to_owned(),
+        AgentEnd::Crashed { why } => format!("the agent crashed: {why}"),
     };
     let line = result_line(*end == AgentEnd::Finished);
     let mut lines = vec![line.plain(&words).quiet(&format!(" ({took})"))];

@@ -47,7 +47,7 @@ pub(super) fn doctor_lines(event: &DoctorEvent, style: Style) -> Vec<StyledLine>
             vec![quiet_line(&text).right_aligned(&format::milliseconds(*duration_ms))]
         }
         DoctorEvent::DoctorAbandoned { cost_usd, .. } => vec![warning_line(&format!(
-            "an answer of the doctor was not heard to its end; {cost_usd} are charged for it"
+            "a reply of the doctor was incomplete; {cost_usd} is charged for it"
         ))],
         DoctorEvent::DoctorFailed { why, .. } => {
             vec![warning_line(&format!("the doctor could not help: {why}"))]
@@ -63,7 +63,8 @@ pub(super) fn doctor_lines(event: &DoctorEvent, style: Style) -> Vec<StyledLine>
         } => {
             let profile = profile.as_ref();
             let profile = profile.map_or_else(String::new, |name| format!(", profile `{name}`"));
-            let text = format!("report {number} is applied: {signs} signs, {edits} edits{profile}");
+            let text =
+                format!("report {number} applied: {signs} guardrails, {edits} edits{profile}");
             let mut lines = vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, &text)];
             lines.extend(reason_lines(refused.iter().map(String::as_str)));
             lines

@@ -21,7 +21,7 @@ pub(super) fn delivery_lines(event: &DeliveryEvent) -> Vec<StyledLine> {
         }
         DeliveryEvent::ImportRefused { why } => vec![
             marked_line(BAD, Tone::Bad)
-                .plain("the commits were not taken: ")
+                .plain("the commits were not imported: ")
                 .wrapped(Tone::Plain, why),
         ],
         DeliveryEvent::Pushed { branch, head } => {

@@ -77,9 +77,9 @@ pub(super) fn command_lines(event: &CommandEvent) -> Vec<StyledLine> {
         }
         CommandEvent::MessageMoved { text, to, .. } => {
             let state = match to {
-                MessageState::Queued => "waits",
-                MessageState::Delivered => "was handed over",
-                MessageState::Acknowledged => "was taken up",
+                MessageState::Queued => "is queued",
+                MessageState::Delivered => "was delivered",
+                MessageState::Acknowledged => "was acknowledged",
             };
             vec![
                 StyledLine::from_text("  » ")
@@ -110,7 +110,7 @@ pub(super) fn sandbox_lines(event: &SandboxEvent, state: &RunState) -> Vec<Style
         }
         SandboxEvent::SandboxChecked { seen, .. } => {
             vec![quiet_line(&format!(
-                "seen from inside: {}",
+                "checked from inside the sandbox: {}",
                 seen.join(", ")
             ))]
         }
@@ -143,7 +143,7 @@ fn model_line(choice: &ModelChoice) -> StyledLine {
     let profile = choice.profile.as_ref();
     let profile = profile.map_or_else(String::new, |name| format!(" of profile `{name}`"));
     let base = choice.api_base.as_ref();
-    let base = base.map_or_else(String::new, |base| format!(", asked at {base}"));
+    let base = base.map_or_else(String::new, |base| format!(" at {base}"));
     let text = format!("the model is `{}`{profile}{base}", choice.model);
     StyledLine::from_text("  » ").wrapped(Tone::Plain, &text)
 }
@@ -235,7 +235,7 @@ fn suggested_hosts_lines(hosts: &[SuggestedHost]) -> Vec<StyledLine> {
         let more = format::plural(more, "more host", "more hosts");
         lines.push(field_line(
             "",
-            &format!("and {more} that files of the project name"),
+            &format!("and {more} that the project's files name"),
         ));
     }
     lines
@@ -399,9 +399,9 @@ fn next_step(state: &RunState) -> Option<String> {
         RunStatus::Paused(_) | RunStatus::SandboxLost => {
             Some(format!("`ralph resume {run}` continues it"))
         }
-        RunStatus::Failed(_) => Some(format!("`ralph logs {run}` tells what it did")),
+        RunStatus::Failed(_) => Some(format!("`ralph logs {run}` shows what it did")),
         RunStatus::WaitingQuota(_) | RunStatus::WaitingProvider(_) => {
-            Some(format!("`ralph resume {run}` asks the model at once"))
+            Some(format!("`ralph resume {run}` asks the model immediately"))
         }
         RunStatus::Created
         | RunStatus::Preparing

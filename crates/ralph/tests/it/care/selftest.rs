@@ -309,7 +309,7 @@ fn real_agents_reply_in_a_container() {
 fn an_unknown_type_is_refused() {
     let ralph = TestRalph::new();
     let seen = ralph.run(&["selftest", "--type", "tart"]);
-    let line = "ralph: `tart` is no value for --type <TYPE> — it takes docker, local — see `ralph selftest --help`\n";
+    let line = "ralph: invalid value `tart` for --type <TYPE> — possible values: docker, local — see `ralph selftest --help`\n";
     assert_eq!((seen.code, seen.stderr.as_str()), (2, line));
 }
 

@@ -144,20 +144,20 @@ fn what_makes_no_sense_is_refused() {
             &[],
             "a\nb\nc",
             1,
-            "cannot take the credential from stdin — one line or two are wanted, 3 came in — pipe it in: `ralph get-token | ralph proxy`",
+            "cannot read the credential from stdin — one line or two are wanted, 3 came in — pipe it in: `ralph get-token | ralph proxy`",
         ),
         (
             &["--agent", "mine"],
             "x",
             2,
-            "cannot be the proxy of agent mine — ralph does not know the API of this agent — use the name of an agent whose API it speaks: claude, codex, opencode",
+            "cannot start a proxy for agent mine — ralph does not know the API of this agent — name an agent whose API it knows: claude, codex, opencode",
         ),
         (
             &["--listen", &taken],
             "canary-canary",
             1,
             &format!(
-                "cannot listen on {taken} — Address already in use (os error 98) — end what listens there, or choose another place with `--listen`"
+                "cannot listen on {taken} — Address already in use (os error 98) — end the program that listens there, or choose another address with `--listen`"
             ),
         ),
     ] {
@@ -192,20 +192,20 @@ fn a_foreign_credential_is_not_forwarded() {
         &["proxy"],
         &format!("gateway\n{}", canary()),
         &format!(
-            "the key of a gateway is not for {own} — it is sent to its gateway only — name that with `--target URL`"
+            "the key of a gateway cannot be sent to {own} — it is sent to its gateway only — name the gateway with `--target URL`"
         ),
     );
     refused(
         &["proxy"],
         "oauth\ncanary-canary",
         &format!(
-            "the credential does not look like one for {own} — those begin with `sk-ant-` — name the API that it is for with `--target URL`"
+            "the credential does not look like one for {own} — its credentials start with `sk-ant-` — name the API of the credential with `--target URL`"
         ),
     );
     refused(
         &codex,
         &canary(),
-        "the credential does not look like one for https://api.openai.com/v1 — those begin with `sk-` — name the API that it is for with `--target URL`",
+        "the credential does not look like one for https://api.openai.com/v1 — its credentials start with `sk-` — name the API of the credential with `--target URL`",
     );
     let address = "http://127.0.0.1:18097";
     bench.store(&["--auth", "oauth", "--base-url", address], &canary());
@@ -213,7 +213,7 @@ fn a_foreign_credential_is_not_forwarded() {
         &["proxy"],
         &bench.run(&["get-token"]).stdout,
         &format!(
-            "the token of agent claude is not for {own} — it was stored for {address} alone — name that with `--target {address}`"
+            "the token of agent claude cannot be sent to {own} — it was stored for {address} only — use `--target {address}`"
         ),
     );
 }

@@ -134,7 +134,7 @@ fn where_the_keyring_cannot_be_used_a_file_is_and_says_so() {
     assert_eq!(
         stored.stderr.lines().last().unwrap(),
         format!(
-            "ralph: the token is in `{}`, readable for you alone and not encrypted — the keyring cannot be used: {broken}",
+            "ralph: the token is stored in `{}`, unencrypted and readable only by you — the keyring cannot be used: {broken}",
             file.display()
         )
     );

@@ -115,7 +115,7 @@ fn a_program_that_prints_no_token_is_reported() {
     let (code, shown) = in_terminal(&bench, "store-token", &[]);
     assert_eq!(code, 1, "{shown}");
     assert!(
-        shown.ends_with("ralph: `claude setup-token` made no token — it ended with 3 and showed no token — run it yourself and pipe the token into `ralph store-token`\r\n"),
+        shown.ends_with("ralph: `claude setup-token` created no token — it exited with 3 and printed no token — run it yourself and pipe the token into `ralph store-token`\r\n"),
         "{shown}"
     );
 }

@@ -111,8 +111,8 @@ fn a_token_that_the_api_rejects_is_not_stored() {
     let echo: &'static str =
         Box::leak(format!(r#"{{"error":{{"message":"{token}"}}}}"#).into_boxed_str());
     let rejected =
-        "nothing was stored; get another one, or name its kind with `--auth` (this was oauth)";
-    let later = "try again later, or store it as it is with `--no-validate`";
+        "nothing was stored; get another one, or choose its mode with `--auth` (this was oauth)";
+    let later = "try again later, or store it unvalidated with `--no-validate`";
     for (status, what, why, fix) in [
         (401, "rejected", "answered 401", rejected),
         (403, "rejected", "answered 403", rejected),
@@ -156,7 +156,7 @@ fn without_the_api_tokens_are_stored_only_on_request() {
             1,
             "",
             &format!(
-                "ralph: token not validated for agent claude — {address} cannot be reached: Connection refused (os error 111) — try again later, or store it as it is with `--no-validate`\n"
+                "ralph: token not validated for agent claude — {address} cannot be reached: Connection refused (os error 111) — try again later, or store it unvalidated with `--no-validate`\n"
             )
         )
     );
@@ -174,17 +174,17 @@ fn without_the_api_tokens_are_stored_only_on_request() {
         (
             &["store-token", "--agent", "something-else"],
             2,
-            "there is no agent `something-else` — there are `claude`, `codex`, `opencode`, `cursor`, `command`, `mine` — name one of them, or describe it in your own agents.toml",
+            "there is no agent `something-else` — known agents: `claude`, `codex`, `opencode`, `cursor`, `command`, `mine` — name one of them, or describe it in your own agents.toml",
         ),
         (
             &["store-token", "--agent", "cursor"],
             1,
-            "token not validated for agent cursor — ralph does not know the API of this agent — store it as it is with `--no-validate`",
+            "token not validated for agent cursor — ralph does not know the API of this agent — store it unvalidated with `--no-validate`",
         ),
         (
             &["store-token", "--agent", "mine"],
             1,
-            "token not validated for agent mine — ralph does not know the API of this agent — store it as it is with `--no-validate`",
+            "token not validated for agent mine — ralph does not know the API of this agent — store it unvalidated with `--no-validate`",
         ),
         (
             &["store-token", "--auth", "gateway"],
@@ -194,7 +194,7 @@ fn without_the_api_tokens_are_stored_only_on_request() {
         (
             &["store-token", "--agent", "codex", "--auth", "oauth"],
             2,
-            "agent codex cannot authenticate with `oauth` — it takes api-key, gateway — choose one of these with `--auth`",
+            "agent codex cannot authenticate with `oauth` — it supports api-key, gateway — choose one of these with `--auth`",
         ),
     ] {
         let stderr = format!("ralph: {stderr}\n");

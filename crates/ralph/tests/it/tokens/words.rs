@@ -31,7 +31,7 @@ fn a_token_is_stored_checked_and_given_back() {
                 0,
                 &format!("ralph: token stored for agent claude (expires {date})\n"),
                 &format!(
-                    "ralph: the token was not validated\nralph: the token is in `{}`, readable for you alone and not encrypted\n",
+                    "ralph: the token was not validated\nralph: the token is stored in `{}`, unencrypted and readable only by you\n",
                     file.display()
                 ),
             )
@@ -119,7 +119,7 @@ fn an_invalid_token_is_rejected_and_not_echoed() {
             "`baseUrl` cannot be used: over `http` the token would travel readable, which is only allowed to this machine itself",
         ),
     ] {
-        let stderr = format!("ralph: cannot take the token from stdin — {why} — {fix}\n");
+        let stderr = format!("ralph: cannot read the token from stdin — {why} — {fix}\n");
         assert_eq!(
             bench.run_with_input(&["store-token"], input),
             output(1, "", &stderr)
@@ -128,7 +128,7 @@ fn an_invalid_token_is_rejected_and_not_echoed() {
     let odd = bench.store(&[], r#"{"token":"canary-canary"}"#);
     assert!(
         odd.stderr
-            .starts_with("ralph: the input is JSON without `accessToken`, taken as a bare token\n"),
+            .starts_with("ralph: the input is JSON without `accessToken`, used as a bare token\n"),
         "{odd:?}"
     );
 }

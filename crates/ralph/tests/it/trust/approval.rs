@@ -191,7 +191,7 @@ fn approvals_end_whatever_the_files_contain() {
     project.ralph(&["trust"]).expect(1);
     let ended = project.ralph(&["trust", "--revoke"]).expect(0);
     assert!(
-        ended.stdout.starts_with("ended 2 approvals of "),
+        ended.stdout.starts_with("revoked 2 approvals of "),
         "{}",
         ended.stdout
     );

@@ -86,9 +86,9 @@ fn the_spinner_shows_the_pending_step() {
 preparing the sandbox
 working
 preparing the sandbox
-bringing the repository into the sandbox
+copying the repository into the sandbox
 working
-collecting what the model will see
+preparing the prompt
 asking the model
 waiting to ask the model again
 asking the model, attempt 2
