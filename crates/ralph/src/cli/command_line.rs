@@ -113,7 +113,6 @@ pub(super) struct Cli {
     /// Also print the diagnostics log on standard error; -vv prints more
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
-    /// What to do.
     #[command(subcommand)]
     pub command: CliCommand,
 }

@@ -1,5 +1,5 @@
-//! `ralph debug`: starts the command with an id of the task in the run's sandbox. It accepts no
-//! command lines.
+//! `ralph debug`: runs a command of the task in the run's sandbox. It accepts only the ids of the
+//! contract, no command lines.
 
 use clap::Args;
 use ralph_app::AppError;
@@ -18,14 +18,13 @@ use crate::terminal::styled_line::StyledLine;
 /// Arguments of `debug`.
 #[derive(Debug, Args)]
 pub(super) struct DebugArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
     /// The id of the command; without it, the ids are listed
     pub id: Option<String>,
 }
 
-/// Lists the ids, or starts a command and prints its output.
+/// Lists the ids, or runs a command and prints its output.
 pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let ids = contract_ids(&dir)?;
@@ -42,25 +41,25 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
         ));
     }
     let command = Command::Debug { id };
-    let answer = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
+    let outcome = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
     let state = dir.state()?;
-    let done = match answer {
-        SentCommandOutcome::Done(done) => done,
+    let result = match outcome {
+        SentCommandOutcome::Done(result) => result,
         SentCommandOutcome::Deferred => {
-            let said = command.effect(state.plan.agent.is_some());
-            context.output().print_lines(&[run_line(&state, &said)])?;
+            let effect = command.effect(state.plan.agent.is_some());
+            context.output().print_lines(&[run_line(&state, &effect)])?;
             return Ok(ExitCode::Success);
         }
     };
-    let printed: Vec<StyledLine> = done.output.lines().map(StyledLine::from_text).collect();
+    let printed: Vec<StyledLine> = result.output.lines().map(StyledLine::from_text).collect();
     context.output().print_lines(&printed)?;
-    if done.succeeded {
+    if result.succeeded {
         context
             .output()
-            .print_lines(&[run_line(&state, &done.detail)])?;
+            .print_lines(&[run_line(&state, &result.detail)])?;
         return Ok(ExitCode::Success);
     }
-    Err(command_failed(&state, "debug", &done.detail))
+    Err(command_failed(&state, "debug", &result.detail))
 }
 
 /// Returns the ids of the current contract.

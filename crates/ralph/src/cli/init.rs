@@ -27,14 +27,14 @@ pub(super) struct InitArgs {
 
 /// Writes missing files; with `--force` also overwrites existing ones.
 pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let mut wanted = vec![(TASK_FILE, templates::TASK)];
+    let mut files = vec![(TASK_FILE, templates::TASK)];
     if args.models {
-        wanted.push((ModelProfiles::FILE, templates::MODELS));
+        files.push((ModelProfiles::FILE, templates::MODELS));
     }
     let directory = context.app.environment().working_dir();
     let mut lines = Vec::new();
     let mut kept = Vec::new();
-    for (name, text) in &wanted {
+    for (name, text) in &files {
         match write(&directory.join(name), text, args.force) {
             Ok(()) => lines.push(StyledLine::from_text("wrote ").strong(name)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => kept.push(*name),
@@ -47,7 +47,7 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, AppErr
             }
         }
     }
-    if kept.len() == wanted.len() {
+    if kept.len() == files.len() {
         return Err(AppError::runtime(
             format!("will not overwrite `{}`", kept.join("`, `")),
             "it exists",

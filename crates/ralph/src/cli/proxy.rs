@@ -1,4 +1,4 @@
-//! `ralph proxy`: the standalone credential port.
+//! `ralph proxy`: serves an agent's API to other programs and adds the credential.
 
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ pub(super) struct ProxyArgs {
     pub idle_timeout: Duration,
 }
 
-/// Reads the credential and serves until the proxy is idle or ended.
+/// Reads the credential and serves until the idle timeout or a signal.
 pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, AppError> {
     let agent = AgentAuth::for_agent(&args.agent);
     let upstream = ProxyUpstream::for_agent(&agent, args.target.as_ref()).ok_or_else(|| {
@@ -47,37 +47,37 @@ pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, AppEr
             "name an agent whose API it knows: claude, codex, opencode",
         )
     })?;
-    let pipe = "pipe it in: `ralph get-token | ralph proxy`";
+    let pipe_hint = "pipe it in: `ralph get-token | ralph proxy`";
     if io::stdin().is_terminal() {
         return Err(AppError::usage(
             "no credential provided on stdin",
             "standard input is a terminal",
-            pipe,
+            pipe_hint,
         ));
     }
     let credential = read_credential(io::stdin().lock(), &agent).map_err(|error| match &error {
-        CredentialError::Empty => AppError::runtime(error.to_string(), "", pipe),
+        CredentialError::Empty => AppError::runtime(error.to_string(), "", pipe_hint),
         CredentialError::Lines { .. }
         | CredentialError::Mode
         | CredentialError::UnsupportedMode(_)
         | CredentialError::Read(_) => AppError::runtime(
             "cannot read the credential from stdin",
             error.to_string(),
-            pipe,
+            pipe_hint,
         ),
     })?;
     context.app.add_secret("CREDENTIAL", &credential.secret);
     block_on(serve_proxy(args, upstream, credential, context))
 }
 
-/// Refuses to send a credential to the provider that may belong to another API.
+/// Refuses a credential that may belong to another API than the provider's own.
 async fn require_own_credential(
     agent: &AgentName,
     upstream: &ProxyUpstream,
     credential: &ProxyCredential,
     context: &Context,
 ) -> Result<(), AppError> {
-    let (own, mark) = (&upstream.address, upstream.wire.key_prefix());
+    let (own, prefix) = (&upstream.address, upstream.wire.key_prefix());
     let secret = credential.secret.expose();
     if let Some(address) = stored_address(agent, secret, context).await? {
         return Err(AppError::usage(
@@ -96,14 +96,14 @@ async fn require_own_credential(
     if !upstream.wire.matches_key(secret) {
         return Err(AppError::usage(
             format!("the credential does not look like one for {own}"),
-            format!("its credentials start with `{mark}`"),
+            format!("its credentials start with `{prefix}`"),
             "name the API of the credential with `--target URL`",
         ));
     }
     Ok(())
 }
 
-/// Returns the address that exactly this credential was stored with.
+/// Returns the address that this credential was stored with, if it is stored with one.
 async fn stored_address(
     agent: &AgentName,
     secret: &str,
@@ -141,9 +141,9 @@ async fn serve_proxy(
             return Ok(ExitCode::Success);
         }
     };
-    let sockets = TcpListener::bind(args.listen).await;
-    let bound = sockets.and_then(|sockets| Ok((sockets.local_addr()?, sockets)));
-    let (address, sockets) = bound.map_err(|error| {
+    let listener = TcpListener::bind(args.listen).await;
+    let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let (address, listener) = bound.map_err(|error| {
         AppError::runtime(
             format!("cannot listen on {}", args.listen),
             error.to_string(),
@@ -170,11 +170,11 @@ async fn serve_proxy(
     )
     .await?;
     // Registered before the announcement: a replacing proxy ends this one with a signal.
-    let told = shutdown_signal()?;
+    let shutdown = shutdown_signal()?;
     lease.publish(&notice)?;
     announce(args, "listens", &notice, context)?;
-    let ended = serve(sockets, gate, args.idle_timeout, told).await;
-    Ok(match ended.map_err(|error| start_error(&error))? {
+    let exit = serve(listener, gate, args.idle_timeout, shutdown).await;
+    Ok(match exit.map_err(|error| start_error(&error))? {
         ProxyExit::Idle => {
             let seconds = args.idle_timeout.as_secs();
             print_notice(
@@ -187,10 +187,10 @@ async fn serve_proxy(
     })
 }
 
-/// Announces the proxy and prints the variables that programs need to use it.
+/// Announces the proxy on standard error and prints the variables that programs need to use it.
 fn announce(
     args: &ProxyArgs,
-    does: &str,
+    verb: &str,
     notice: &ProxyNotice,
     context: &Context,
 ) -> Result<(), AppError> {
@@ -203,7 +203,7 @@ fn announce(
     let agent = &args.agent;
     print_notice(
         context,
-        &format!("ralph: proxy for agent {agent} {does} on {address} ({mode}, to {target})"),
+        &format!("ralph: proxy for agent {agent} {verb} on {address} ({mode}, to {target})"),
     );
     if !is_loopback(*address) {
         print_notice(
@@ -230,7 +230,7 @@ fn print_notice(context: &Context, text: &str) {
         .print_stderr_lines([&StyledLine::from_text(text)]);
 }
 
-/// Returns a future that completes on a signal to end.
+/// Returns a future that completes on the first SIGINT or SIGTERM.
 fn shutdown_signal() -> Result<impl Future<Output = ()>, AppError> {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
     let [Ok(mut interrupt), Ok(mut terminate)] = kinds.map(signal) else {

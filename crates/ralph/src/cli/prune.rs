@@ -29,7 +29,7 @@ pub(super) struct PruneArgs {
     pub json: bool,
 }
 
-/// A sandbox provider that can be looked after.
+/// The sandbox providers that `prune-sandboxes` and `selftest` accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProviderName {
     /// Containers of a Docker Engine

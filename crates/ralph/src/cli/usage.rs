@@ -1,4 +1,4 @@
-//! Shortens clap's errors to one line: what, why, what to do.
+//! Shortens clap's errors to one line in ralph's format: what, why, what to do.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -39,10 +39,10 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     ExitCode::Usage
 }
 
-/// Returns the error in one line, for the kinds that fit in one.
+/// Returns the error in one line, or `None` for the kinds that do not fit in one.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "clap's list of kinds is open; its own words serve for the rest"
+    reason = "clap's list of kinds is open; other kinds keep clap's own message"
 )]
 fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
     let help = format!("see `{command} --help`");
@@ -134,12 +134,12 @@ fn context_text(error: &clap::Error, kind: ContextKind) -> Option<String> {
 /// Returns the command in the arguments: `ralph image build` of `ralph image build --foo`.
 fn command_name(arguments: &[OsString]) -> String {
     let known = Cli::command();
-    let mut meant = &known;
+    let mut command = &known;
     let mut name = "ralph".to_owned();
     for argument in arguments.iter().skip(1) {
-        if let Some(found) = meant.find_subcommand(argument) {
+        if let Some(found) = command.find_subcommand(argument) {
             name = format!("{name} {}", found.get_name());
-            meant = found;
+            command = found;
         }
     }
     name

@@ -7,7 +7,6 @@ use ralph_core::image::{AgentImage, ImageName};
 /// Arguments of `image`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ImageArgs {
-    /// What to do.
     #[command(subcommand)]
     pub command: ImageCommand,
 }
@@ -22,7 +21,7 @@ impl ImageArgs {
     }
 }
 
-/// What can be done with images.
+/// The subcommands of `image`.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ImageCommand {
     /// Build an image with nix if it is installed, or else from a Dockerfile

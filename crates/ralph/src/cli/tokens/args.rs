@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use ralph_app::tokens::{AgentName, AuthMode, BaseUrl};
 
-/// Which credential is meant.
+/// Arguments that select a credential.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TokenArgs {
     /// The agent
@@ -20,7 +20,6 @@ pub(in crate::cli) struct TokenArgs {
 /// Arguments of `store-token`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StoreTokenArgs {
-    /// Which credential is meant.
     #[command(flatten)]
     pub token: TokenArgs,
     /// Send it to this API only, such as a gateway's
@@ -31,7 +30,7 @@ pub(in crate::cli) struct StoreTokenArgs {
     pub no_validate: bool,
 }
 
-/// How an agent authenticates.
+/// The authentication modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum AuthName {
     /// The token of a subscription
@@ -53,7 +52,7 @@ impl From<AuthName> for AuthMode {
     }
 }
 
-/// Where credentials are kept.
+/// The stores of credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum StoreName {
     /// The macOS keychain

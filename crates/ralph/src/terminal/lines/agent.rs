@@ -1,4 +1,4 @@
-//! Lines about the agent's work in the sandbox and events at the gate.
+//! Lines about the agent's sessions and the gate's decisions.
 
 use ralph_app::format;
 use ralph_core::event::{AgentSessionEvent, EgressEvent};
@@ -60,7 +60,7 @@ pub(super) fn egress_lines(event: &EgressEvent, state: &RunState) -> Vec<StyledL
     }
 }
 
-/// Describes blocked hosts without separate lines.
+/// Describes blocked hosts that get no lines of their own.
 fn further_blocked_text(count: u64, examples: &[String]) -> String {
     let hosts = format::plural(count, "further host", "further hosts");
     match examples {
@@ -76,7 +76,7 @@ fn provider_tool_line(
     tool: Option<ProviderTool>,
     action: ProviderToolAction,
 ) -> String {
-    let decided = match action {
+    let decision = match action {
         ProviderToolAction::Allowed => "sent with",
         ProviderToolAction::Removed => "sent without",
         ProviderToolAction::Refused => "refused because of",
@@ -87,20 +87,20 @@ fn provider_tool_line(
             format!("; `{tool}` in `sandbox.network.provider_tools` allows it")
         }
     };
-    format!("a request to {provider} was {decided} {what}{more}")
+    format!("a request to {provider} was {decision} {what}{more}")
 }
 
-/// Describes the command that requested a host, shortened.
+/// Describes the command that requested a host, by the start of its first line.
 fn requested_by(command: &str) -> String {
-    /// The number of characters that identify a command.
-    const MOST: usize = 60;
+    /// The number of characters of a command that are shown.
+    const MAX_CHARACTERS: usize = 60;
     let line = command.lines().next().unwrap_or_default();
-    let shown: String = line.chars().take(MOST).collect();
+    let shown: String = line.chars().take(MAX_CHARACTERS).collect();
     let more = if shown == command { "" } else { "…" };
     format!(", requested by `{shown}{more}`")
 }
 
-/// Describes the reason of a refusal.
+/// Describes the reason why a host was blocked.
 fn reason_text(reason: &str) -> &str {
     match reason {
         "blocked-by-policy" => "this run has no network",
@@ -118,8 +118,8 @@ pub(super) fn working_label(agent: &str, attempt: u32) -> String {
     }
 }
 
-fn agent_event_lines(did: &AgentEvent) -> Vec<StyledLine> {
-    match did {
+fn agent_event_lines(event: &AgentEvent) -> Vec<StyledLine> {
+    match event {
         AgentEvent::Started { model } => model
             .iter()
             .map(|model| quiet_line(&format!("model {model}")))
@@ -137,8 +137,8 @@ fn agent_event_lines(did: &AgentEvent) -> Vec<StyledLine> {
 }
 
 fn finished_lines(end: &AgentEnd, report: &AgentReport, duration_ms: u64) -> Vec<StyledLine> {
-    let took = format::milliseconds(duration_ms);
-    let words = match end {
+    let duration = format::milliseconds(duration_ms);
+    let text = match end {
         AgentEnd::Finished => "the agent is done".to_owned(),
         AgentEnd::GaveUp { why } => format!("the agent gave up: {why}"),
         AgentEnd::Unauthorized { why } => format!("the agent's credential was rejected: {why}"),
@@ -151,7 +151,7 @@ fn finished_lines(end: &AgentEnd, report: &AgentReport, duration_ms: u64) -> Vec
         AgentEnd::Crashed { why } => format!("the agent crashed: {why}"),
     };
     let line = result_line(*end == AgentEnd::Finished);
-    let mut lines = vec![line.plain(&words).quiet(&format!(" ({took})"))];
+    let mut lines = vec![line.plain(&text).quiet(&format!(" ({duration})"))];
     if !report.summary.is_empty() {
         lines.push(StyledLine::from_text("    ").wrapped(Tone::Quiet, &report.summary));
     }

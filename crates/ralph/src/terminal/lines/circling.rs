@@ -1,4 +1,4 @@
-//! Lines about a circling run and the responses.
+//! Lines about a circling run, the mitigations and the doctor.
 
 use ralph_app::format;
 use ralph_core::doctor::DoctorReport;
@@ -75,11 +75,11 @@ pub(super) fn doctor_lines(event: &DoctorEvent, style: Style) -> Vec<StyledLine>
 fn report_lines(number: u32, report: &DoctorReport) -> Vec<StyledLine> {
     let headline = format!("report {number} of the doctor: {}", report.summary);
     let mut lines = vec![StyledLine::from_text("  » ").wrapped(Tone::Strong, &headline)];
-    let signs = report.guardrails.iter();
-    let signs: Vec<String> = signs
-        .map(|sign| format!("{}: {}", sign.name, sign.instruction))
+    let guardrails = report.guardrails.iter();
+    let guardrails: Vec<String> = guardrails
+        .map(|guardrail| format!("{}: {}", guardrail.name, guardrail.instruction))
         .collect();
-    lines.extend(reason_lines(signs.iter().map(String::as_str)));
+    lines.extend(reason_lines(guardrails.iter().map(String::as_str)));
     lines
 }
 

@@ -11,7 +11,7 @@ use ralph_core::state::RunState;
 use super::{agent, circling, delivery, iteration, lifecycle, pieces};
 use crate::terminal::styled_line::StyledLine;
 
-/// The capabilities that the lines may use.
+/// The kind of output that the lines are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// A terminal of this width; a spinner shows the work in progress.
@@ -36,8 +36,7 @@ pub fn event_lines(record: &JournalRecord, state: &RunState, style: Style) -> Ve
     }
 }
 
-/// Returns a label for the work in progress after a record, or `None` if no process works on the
-/// run.
+/// Returns the spinner's label after a record, or `None` if the run is neither active nor waiting.
 pub fn waiting_label(record: &JournalRecord, state: &RunState) -> Option<String> {
     if let RunStatus::WaitingQuota(wait) = &state.status {
         let until = wait.until.strftime("%Y-%m-%d %H:%M UTC");

@@ -192,8 +192,8 @@ fn action_lines(
             vec![line(SKIPPED, Tone::Quiet).quiet(&separated(&format!("skipped: {why}")))]
         }
         ActionResult::Interrupted => {
-            let what = separated("interrupted; it runs again");
-            vec![line(BAD, Tone::Bad).plain(&what).right_aligned(&duration)]
+            let note = separated("interrupted; it runs again");
+            vec![line(BAD, Tone::Bad).plain(&note).right_aligned(&duration)]
         }
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn run_lines(event: &RunEvent, state: &RunState, style: Style) -> Vec
         RunEvent::Notice { message } => {
             vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, message)]
         }
-        // The label of the wait does not change, or there is nothing to report.
+        // The spinner already shows the end of a wait; the others are of no interest to the user.
         RunEvent::QuotaCountdown { .. }
         | RunEvent::ProviderCountdown { .. }
         | RunEvent::FilesRecorded { .. }
@@ -120,7 +120,7 @@ pub(super) fn sandbox_lines(event: &SandboxEvent, state: &RunState) -> Vec<Style
     }
 }
 
-/// Describes the sandbox of the commands and its isolation.
+/// Describes the sandbox, its isolation and its image.
 fn sandbox_summary(plan: &RunPlan) -> String {
     let isolation = match plan.isolation {
         Isolation::None => "no isolation: commands run as you",
@@ -138,7 +138,7 @@ fn sandbox_summary(plan: &RunPlan) -> String {
     )
 }
 
-/// Names the new model, and its address if it is not the default.
+/// Names the model in use, its profile, and its address if one is set.
 fn model_line(choice: &ModelChoice) -> StyledLine {
     let profile = choice.profile.as_ref();
     let profile = profile.map_or_else(String::new, |name| format!(" of profile `{name}`"));
@@ -202,7 +202,7 @@ pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
     lines
 }
 
-/// Names the allowed hosts at which a command can use its own credential without inspection.
+/// Names the allowed hosts whose traffic the gate does not inspect.
 fn uninspected_hosts_line(network: &NetworkPlan) -> Option<StyledLine> {
     let hosts = network.uninspected();
     let hosts = (!hosts.is_empty()).then(|| hosts.join(", "))?;
@@ -210,7 +210,7 @@ fn uninspected_hosts_line(network: &NetworkPlan) -> Option<StyledLine> {
     Some(field_line("", &format!("not inspected: {hosts} · {risk}")))
 }
 
-/// Lists the tools outside the sandbox that requests may ask the provider for.
+/// Lists the provider-side tools that requests may ask for.
 fn provider_tools_line(plan: &RunPlan) -> Option<StyledLine> {
     let allowed = &plan.agent.as_ref()?.provider_tools;
     let names: Vec<&str> = allowed.iter().map(|tool| tool.name()).collect();
@@ -224,13 +224,13 @@ fn provider_tools_line(plan: &RunPlan) -> Option<StyledLine> {
 /// Lists the unreachable hosts that the project names.
 fn suggested_hosts_lines(hosts: &[SuggestedHost]) -> Vec<StyledLine> {
     /// The number of hosts that are listed.
-    const MOST: usize = 8;
-    let told = hosts.iter().take(MOST).map(|suggested| {
+    const MAX_LISTED: usize = 8;
+    let listed = hosts.iter().take(MAX_LISTED).map(|suggested| {
         let SuggestedHost { host, file, why } = suggested;
         field_line("blocked", &format!("{host} · named by {file}, {why}"))
     });
-    let mut lines: Vec<StyledLine> = told.collect();
-    let more = hosts.len().saturating_sub(MOST) as u64;
+    let mut lines: Vec<StyledLine> = listed.collect();
+    let more = hosts.len().saturating_sub(MAX_LISTED) as u64;
     if more > 0 {
         let more = format::plural(more, "more host", "more hosts");
         lines.push(field_line(
@@ -241,7 +241,7 @@ fn suggested_hosts_lines(hosts: &[SuggestedHost]) -> Vec<StyledLine> {
     lines
 }
 
-/// Names the worker.
+/// Names the model, or the agent with its model and authentication.
 fn engine_line(plan: &RunPlan) -> StyledLine {
     let Some(agent) = &plan.agent else {
         let model = format!("{} · {}", plan.model, engine_name(plan.engine));
