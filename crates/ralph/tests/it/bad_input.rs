@@ -23,12 +23,12 @@ fn assert_refused(project: &Project, ended: ProjectOutput, code: i32, line: &str
         .lines()
         .filter(|line| line.starts_with("ralph: "))
         .collect();
-    let [told] = lines[..] else {
+    let [message] = lines[..] else {
         panic!("not one line: {}", ended.stderr);
     };
-    assert_eq!(ended.stderr.lines().last(), Some(told));
-    assert_eq!(told.split(" — ").count(), 3, "{told}");
-    snapbox::assert_data_eq!(told, format!("ralph: {line}"));
+    assert_eq!(ended.stderr.lines().last(), Some(message));
+    assert_eq!(message.split(" — ").count(), 3, "{message}");
+    snapbox::assert_data_eq!(message, format!("ralph: {line}"));
     assert!(!project.home().join("runs").exists());
 }
 
@@ -172,13 +172,13 @@ fn a_task_file_that_breaks_the_rules_is_refused() {
         .without("max_wall_time_minutes")
         .without("max_tokens_total");
     // All missing items are reported together.
-    let told = project.run().stderr;
+    let stderr = project.run().stderr;
     for code in [
         "missing-max-iterations",
         "missing-max-wall-time-minutes",
         "missing-cost-or-token-budget",
     ] {
-        assert!(told.contains(&format!("error[{code}]")), "{told}");
+        assert!(stderr.contains(&format!("error[{code}]")), "{stderr}");
     }
     assert_task_refused(
         &project,
@@ -318,9 +318,9 @@ fn a_full_disk_loses_nothing() {
         assert!(!both.contains("panicked at"), "{both}");
         if ended.code != 0 {
             filled += 1;
-            let told: Vec<&str> = both.lines().filter(|line| line.contains(" — ")).collect();
-            assert_eq!(told.len(), 1, "{pages} pages: {both}");
-            assert!(told[0].contains("ralph resume"), "{both}");
+            let errors: Vec<&str> = both.lines().filter(|line| line.contains(" — ")).collect();
+            assert_eq!(errors.len(), 1, "{pages} pages: {both}");
+            assert!(errors[0].contains("ralph resume"), "{both}");
             disk.remount("size=16m");
             project.run_with(&["--resume"]).expect(0);
         }

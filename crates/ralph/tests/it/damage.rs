@@ -49,12 +49,12 @@ impl DamagedProject {
             if index % PAUSE == PAUSE - 1 {
                 script.push(commit_a_step(index));
             }
-            let look = format!(
+            let inspect = format!(
                 "git status --porcelain && git log -1 --format=%s && test -s base.txt && \
                  test \"$(cat kept.txt 2>/dev/null || echo 0)\" = {index}"
             );
             let kept = write("kept.txt", &format!("{}\n", index + 1));
-            script.push(actions(&[run(&look), kept, run(damage)]));
+            script.push(actions(&[run(&inspect), kept, run(damage)]));
             iterations.push(script.len());
         }
         script.push(finish());
@@ -63,10 +63,10 @@ impl DamagedProject {
         for (iteration, damage) in iterations.into_iter().zip(damages) {
             let results = self.0.results(iteration as u64);
             assert_eq!(results[..2], ["ran 0", "done"], "before {damage}");
-            let told = self.tampered(iteration);
+            let paths = self.tampered(iteration);
             assert!(
-                told.iter().any(|path| path.contains(".git")),
-                "{damage}: {told:?}"
+                paths.iter().any(|path| path.contains(".git")),
+                "{damage}: {paths:?}"
             );
         }
         let mut delivered = self.0.delivered();

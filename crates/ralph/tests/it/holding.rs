@@ -40,7 +40,8 @@ fn a_resumed_iteration_is_asked_the_same() {
     live.wait_for_event("model_asked", 2);
     live.signal(rustix::process::Signal::INT);
     live.wait().expect(130);
-    let asked = fs::read_to_string(project.run_dir().join("iterations/2.open/prompt.md")).unwrap();
+    let first_prompt =
+        fs::read_to_string(project.run_dir().join("iterations/2.open/prompt.md")).unwrap();
     project.write_script(&[actions(&[]), finish()]);
     project.ralph(&["resume", "last"]).expect(0);
     // The call with the lost reply is charged; nothing else differs.
@@ -50,7 +51,10 @@ fn a_resumed_iteration_is_asked_the_same() {
             .filter(|line| !line.starts_with("- tokens: "));
         lines.map(str::to_owned).collect()
     };
-    assert_eq!(without_tokens(&project.prompt(2)), without_tokens(&asked));
+    assert_eq!(
+        without_tokens(&project.prompt(2)),
+        without_tokens(&first_prompt)
+    );
     assert_eq!(project.show()["iteration"], 2);
     project.audit();
 }

@@ -170,10 +170,10 @@ fn a_blocked_host_is_shown_with_the_command_that_allows_it() {
          `ralph allow {ONE} b.example:5432` allows it\n"
     );
     assert!(shown.contains(&lines), "{shown}");
-    let seen = ralph.run(&["allow", ONE, "b.example:5432"]);
+    let output = ralph.run(&["allow", ONE, "b.example:5432"]);
     let said = format!("run {ONE}: commands can reach `b.example:5432` when it goes on\n");
     assert_eq!(
-        (seen.code, seen.stdout, seen.stderr),
+        (output.code, output.stdout, output.stderr),
         (0, said, String::new())
     );
     let shown = ralph.json(&["show", "one", "--json"]);
@@ -205,14 +205,14 @@ fn a_host_can_be_allowed_for_later_runs_too() {
     .unwrap();
     let shown = path.canonicalize().unwrap();
     for last in ["now", "already"] {
-        let seen = ralph.run(&["allow", "one", "*.a.example", "--project"]);
-        let said = format!(
+        let output = ralph.run(&["allow", "one", "*.a.example", "--project"]);
+        let expected = format!(
             "run {ONE}: commands can reach `*.a.example` when it goes on\n`{}` {last} lists `*.a.example`\n",
             shown.display()
         );
         assert_eq!(
-            (seen.code, seen.stdout, seen.stderr),
-            (0, said, String::new())
+            (output.code, output.stdout, output.stderr),
+            (0, expected, String::new())
         );
         assert_eq!(
             fs::read_to_string(&path).unwrap(),
@@ -220,7 +220,7 @@ fn a_host_can_be_allowed_for_later_runs_too() {
         );
     }
     fs::write(&path, "[sandbox.network]\nallowed = 1\n").unwrap();
-    let seen = ralph.run(&["allow", "one", "a.example", "--project"]);
+    let output = ralph.run(&["allow", "one", "a.example", "--project"]);
     let expected = RalphOutput {
         code: 1,
         stdout: format!("run {ONE}: commands can reach `a.example` when it goes on\n"),
@@ -230,7 +230,7 @@ fn a_host_can_be_allowed_for_later_runs_too() {
             shown.display()
         ),
     };
-    assert_eq!(seen, expected);
+    assert_eq!(output, expected);
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn after_the_end_a_host_is_allowed_for_later_runs_alone() {
     let refused = ralph.run(&["allow", ONE, "a.example"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     let path = ralph.project().canonicalize().unwrap().join("ralph.toml");
-    for (before, said, after) in [
+    for (before, expected_text, after) in [
         (
             "",
             "it has ended; later runs can reach the host\n[FILE] now lists `a.example`\n",
@@ -315,10 +315,10 @@ fn after_the_end_a_host_is_allowed_for_later_runs_alone() {
         ),
     ] {
         fs::write(&path, before).unwrap();
-        let said = said.replace("[FILE]", &format!("`{}`", path.display()));
+        let expected_text = expected_text.replace("[FILE]", &format!("`{}`", path.display()));
         let expected = RalphOutput {
             code: 0,
-            stdout: format!("run {ONE}: {said}"),
+            stdout: format!("run {ONE}: {expected_text}"),
             stderr: String::new(),
         };
         let allow = ["allow", ONE, "a.example", "--project"];

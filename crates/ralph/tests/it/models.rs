@@ -75,8 +75,9 @@ fn assert_no_key(project: &Project) {
 }
 
 pub(crate) fn statuses(project: &Project) -> Vec<String> {
-    let told = project.event_values("status_changed", "status");
-    told.iter()
+    let values = project.event_values("status_changed", "status");
+    values
+        .iter()
         .map(|status| status.as_str().unwrap().into())
         .collect()
 }

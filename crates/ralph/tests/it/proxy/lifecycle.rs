@@ -43,7 +43,7 @@ fn a_running_proxy_is_reused() {
     assert_eq!(second.variables, first.variables);
     let address = first.address();
     assert_eq!(
-        second.told,
+        second.announcement,
         format!(
             "ralph: proxy for agent claude already listens on {address} (oauth, to {TARGET})\n"
         )
@@ -177,7 +177,7 @@ fn what_makes_no_sense_is_refused() {
 
 #[test]
 fn a_foreign_credential_is_not_forwarded() {
-    let bench = TokenTestEnv::new();
+    let test_env = TokenTestEnv::new();
     let codex = ["proxy", "--agent", "codex"];
     let own = "https://api.anthropic.com";
     let refused = |args: &[&str], input: &str, line: &str| {
@@ -186,7 +186,7 @@ fn a_foreign_credential_is_not_forwarded() {
             stdout: String::new(),
             stderr: format!("ralph: {line}\n"),
         };
-        assert_eq!(bench.run_with_input(args, input), expected);
+        assert_eq!(test_env.run_with_input(args, input), expected);
     };
     refused(
         &["proxy"],
@@ -208,10 +208,10 @@ fn a_foreign_credential_is_not_forwarded() {
         "the credential does not look like one for https://api.openai.com/v1 — its credentials start with `sk-` — name the API of the credential with `--target URL`",
     );
     let address = "http://127.0.0.1:18097";
-    bench.store(&["--auth", "oauth", "--base-url", address], &canary());
+    test_env.store(&["--auth", "oauth", "--base-url", address], &canary());
     refused(
         &["proxy"],
-        &bench.run(&["get-token"]).stdout,
+        &test_env.run(&["get-token"]).stdout,
         &format!(
             "the token of agent claude cannot be sent to {own} — it was stored for {address} only — use `--target {address}`"
         ),
