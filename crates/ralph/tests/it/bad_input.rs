@@ -33,7 +33,7 @@ fn assert_refused(project: &Project, ended: ProjectOutput, code: i32, line: &str
 }
 
 #[test]
-fn a_command_line_that_makes_no_sense_is_refused() {
+fn an_invalid_command_line_is_rejected() {
     let project = ready();
     let user = project.path("user").display().to_string();
     for (args, line) in [

@@ -343,7 +343,7 @@ fn a_repository_that_the_tests_damage_is_put_back() {
 
 /// Creates sparse files of 50 GB, one of them in place of an existing file, and continues working.
 #[track_caller]
-fn work_beside_huge_files(damaged: &DamagedProject) {
+fn work_next_to_huge_files(damaged: &DamagedProject) {
     damaged.0.commit("empty.txt", "");
     damaged.0.commit(".gitignore", "/ignored.bin\n");
     let make = "truncate -s 50G big.bin ignored.bin empty.txt 'a *[b].bin'; mkdir -p deep; \
@@ -396,7 +396,7 @@ fn work_beside_huge_files(damaged: &DamagedProject) {
 
 #[test]
 fn huge_files_are_named_and_cost_no_time() {
-    work_beside_huge_files(&DamagedProject::local());
+    work_next_to_huge_files(&DamagedProject::local());
 }
 
 #[test]
@@ -404,5 +404,5 @@ fn huge_files_are_named_and_cost_no_time_in_docker() {
     if skip_without_docker() {
         return;
     }
-    work_beside_huge_files(&DamagedProject::in_docker());
+    work_next_to_huge_files(&DamagedProject::in_docker());
 }

@@ -210,7 +210,7 @@ fn a_test_changes_no_file_of_the_run() {
 }
 
 #[test]
-fn a_command_does_not_lead_git_astray() {
+fn a_command_cannot_mislead_git() {
     let attacks: &[(&str, &[&str])] = &[
         (
             "git config core.fsmonitor 'touch owned'; git config core.worktree /tmp",
@@ -294,7 +294,7 @@ fn history_that_the_host_has_is_not_rewritten() {
 }
 
 #[test]
-fn objects_that_are_not_sound_are_not_taken() {
+fn malformed_objects_are_not_imported() {
     let unsound = "tree=$(git cat-file tree HEAD: | LC_ALL=C sed 's/ base.txt/ .git/' \
         | git hash-object -t tree -w --stdin --literally) \
         && git update-ref HEAD $(git commit-tree $tree -p HEAD -m unsound)";

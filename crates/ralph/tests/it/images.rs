@@ -76,7 +76,7 @@ fn without_an_engine_nothing_else_works_and_one_line_says_so() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_one_line() {
+fn invalid_arguments_are_rejected_in_one_line() {
     let ralph = TestRalph::new();
     let settings = ralph.project().join("ralph.toml");
     let mut lines = String::new();
@@ -295,7 +295,7 @@ fn a_build_that_fails_shows_its_output_and_one_line() {
 }
 
 #[test]
-fn nix_is_used_where_it_is_installed() {
+fn nix_is_used_if_it_is_installed() {
     let Some(scenario) = ImageScenario::new("nix") else {
         return;
     };
@@ -377,7 +377,7 @@ fn a_run_gets_its_projects_image_as_the_base_commit_says() {
 }
 
 #[test]
-fn a_run_whose_image_cannot_be_made_does_not_start() {
+fn a_run_whose_image_cannot_be_built_does_not_start() {
     if skip_without_docker() {
         return;
     }

@@ -291,7 +291,7 @@ fn json_output_and_the_journal_have_no_character_that_changes_what_is_shown() {
 }
 
 #[test]
-fn after_the_end_a_host_is_allowed_for_later_runs_alone() {
+fn after_the_end_a_host_is_allowed_for_later_runs_only() {
     let ralph = TestRalph::new();
     contained_until(&ralph, RunStatus::Stopped);
     let shown = ralph.run(&["show", "one"]).stdout;

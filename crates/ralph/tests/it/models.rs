@@ -317,7 +317,7 @@ fn money_alone_is_no_limit_for_a_model_without_a_price() {
 }
 
 #[test]
-fn profiles_are_listed_with_what_they_lack() {
+fn profiles_are_listed_with_their_problems() {
     let api = FakeModelApi::start([streamed("")]).unwrap();
     let project = project(&api);
     let listed = project.ralph(&["models"]).expect(0);
@@ -359,7 +359,7 @@ ralph: model `zai/glm-4.7` cannot be asked — `ZAI_API_KEY` is not set — set 
 }
 
 #[test]
-fn a_model_can_be_tried() {
+fn a_model_can_be_tested() {
     let ready = r#"{"summary": "ready", "actions": []}"#;
     let api = FakeModelApi::start([
         streamed(ready),

@@ -55,7 +55,7 @@ also read if they exist:
 }
 
 #[test]
-fn init_writes_the_profiles_beside_a_task_file_that_is_there() {
+fn init_writes_the_profiles_next_to_an_existing_task_file() {
     let ralph = TestRalph::new();
     let task = ralph.project().join("ralph_task.md");
     fs::write(&task, "mine").unwrap();

@@ -119,7 +119,7 @@ fn codex_finishes_a_task_of_two_steps() {
 }
 
 #[test]
-fn without_a_container_its_calls_go_through_a_gate_all_the_same() {
+fn without_a_container_its_calls_also_go_through_a_gate() {
     let steps = [
         claude("M1.1", "a.txt", "one"),
         ScenarioStep::text("M1.1 is done."),

@@ -87,7 +87,7 @@ impl Drop for BuiltImage {
 /// The project's layer is built, a sandbox is created from it, and the image still exists
 /// afterwards.
 #[test]
-fn the_layer_of_a_project_is_tried_out_and_kept() {
+fn the_layer_of_a_project_is_tested_and_kept() {
     if skip_without_docker() {
         return;
     }
@@ -238,7 +238,7 @@ const VARIABLES: [&str; 3] = [
 ];
 
 #[test]
-fn without_a_token_nothing_is_tried() {
+fn without_a_token_nothing_is_tested() {
     let ralph = with_image(BASE_IMAGE);
     let mut command = ralph.command(&["selftest"]);
     for name in VARIABLES {

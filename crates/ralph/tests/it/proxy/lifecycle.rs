@@ -129,7 +129,7 @@ fn it_exits_when_unused() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_arguments_and_credentials_are_rejected() {
     let ralph = TestRalph::new();
     let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = holder.local_addr().unwrap().to_string();

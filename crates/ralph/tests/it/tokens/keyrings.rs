@@ -113,7 +113,7 @@ fn the_linux_keyring_is_used_by_itself() {
 
 #[test]
 #[cfg(not(target_os = "macos"))]
-fn where_the_keyring_cannot_be_used_a_file_is_and_says_so() {
+fn a_file_replaces_an_unusable_keyring_with_a_notice() {
     let test_env = TokenTestEnv::new().program("secret-tool", NO_BUS);
     let program = test_env
         .programs()
@@ -170,7 +170,7 @@ fn a_keyring_that_loses_tokens_is_detected() {
 }
 
 #[test]
-fn a_keyring_that_is_not_there_is_named() {
+fn a_missing_keyring_is_named() {
     let test_env = TokenTestEnv::new();
     // Not from the working directory, which may be an untrusted repository.
     fs::write(test_env.home().join("security"), "#!/bin/sh\n").unwrap();

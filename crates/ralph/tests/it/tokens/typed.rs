@@ -81,7 +81,7 @@ printf '\033[32mYour token: %s\033[0m\r\n' "$TOKEN_OF_THE_TEST"
 
 #[test]
 #[cfg(target_os = "linux")]
-fn claude_makes_the_token_where_it_is_installed() {
+fn claude_creates_the_token_if_it_is_installed() {
     let test_env = TokenTestEnv::new()
         .program("claude", CLAUDE)
         .env("TOKEN_OF_THE_TEST", &canary());

@@ -25,7 +25,7 @@ fn credentials(request: &str) -> Vec<&str> {
 }
 
 #[test]
-fn each_kind_is_shown_to_its_api_in_its_own_way() {
+fn each_kind_of_token_is_sent_to_its_api_in_its_own_header() {
     let version = "anthropic-version: 2023-06-01";
     let messages = "POST /v1/messages HTTP/1.1";
     for (args, expected) in [

@@ -36,7 +36,7 @@ fn soon(project: &Project, args: &[&str]) -> (i32, String) {
 }
 
 #[test]
-fn a_task_file_that_is_no_regular_file_is_refused_at_once() {
+fn a_task_file_that_is_not_a_regular_file_is_rejected_immediately() {
     let project = Project::new();
     fs::remove_file(project.task()).unwrap();
     fifo(&project.task());
@@ -90,7 +90,7 @@ fn a_link_to_a_task_of_another_repository_is_refused_with_its_real_path() {
 }
 
 #[test]
-fn configuration_files_that_are_no_regular_files_are_refused_at_once() {
+fn configuration_files_that_are_not_regular_files_are_rejected_immediately() {
     for name in ["ralph.toml", "config/models.yaml", ".env"] {
         let project = Project::new();
         let path = project.repo().join(name);
@@ -127,7 +127,7 @@ fn configuration_files_that_are_no_regular_files_are_refused_at_once() {
 }
 
 #[test]
-fn trust_refuses_a_file_that_is_missing_or_no_task() {
+fn trust_rejects_a_missing_file_or_one_that_is_not_a_task() {
     let project = Project::new();
     project.commit("README.txt", "no task\n");
     for (file, why) in [
