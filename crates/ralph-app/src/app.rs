@@ -152,8 +152,8 @@ impl App {
     }
 
     /// Returns the credentials of agents from the selected stores.
-    pub fn tokens(&self, among: StoreSelection) -> Result<TokenStorage, AppError> {
-        Ok(self.tokens_in(&self.state_dir()?, among))
+    pub fn tokens(&self, selection: StoreSelection) -> Result<TokenStorage, AppError> {
+        Ok(self.tokens_in(&self.state_dir()?, selection))
     }
 
     /// Returns the credentials of agents without creating or changing the state directory.
@@ -162,9 +162,9 @@ impl App {
         Ok(self.tokens_in(&StateDir::read_only(root), StoreSelection::All))
     }
 
-    fn tokens_in(&self, state: &StateDir, among: StoreSelection) -> TokenStorage {
+    fn tokens_in(&self, state: &StateDir, selection: StoreSelection) -> TokenStorage {
         TokenStorage::new(TokenSources {
-            selection: among,
+            selection: selection,
             files: state.tokens(),
             keyring: providers::keyring(self.search_path()),
             variables: self.environment.agent_credentials(),

@@ -113,7 +113,9 @@ impl Providers {
             .with_limits(limits);
         if let Some(config) = &self.config {
             // Only an existing directory can be hidden; a command could create a missing one.
-            std::fs::create_dir_all(config).ok();
+            if let Err(error) = std::fs::create_dir_all(config) {
+                tracing::warn!(%error, path = %config.display(), "cannot create the configuration directory");
+            }
             provider = provider.hiding(config);
         }
         Arc::new(provider)
@@ -156,10 +158,10 @@ impl Providers {
         &self,
         plan: &RunPlan,
         choice: &ModelChoice,
-        joined: GateSetup,
+        gate_setup: GateSetup,
     ) -> Result<Services, AppError> {
         let model = self.models.create(choice, &[])?;
-        self.services_with_model(plan, (model, models::price_or_highest(choice)), joined)
+        self.services_with_model(plan, (model, models::price_or_highest(choice)), gate_setup)
     }
 
     /// Returns the services of an existing run. If the user requested another profile, the present
@@ -167,7 +169,7 @@ impl Providers {
     pub fn services_for_existing(
         &self,
         (plan, state): (&RunPlan, &RunState),
-        joined: GateSetup,
+        gate_setup: GateSetup,
     ) -> Result<Services, AppError> {
         let choice = &state.model_choice();
         let model = self.models.create(choice, &state.used_script_lines);
@@ -179,7 +181,7 @@ impl Providers {
             }
             (Err(error), None) => return Err(error),
         };
-        self.services_with_model(plan, (model, models::price_or_highest(choice)), joined)
+        self.services_with_model(plan, (model, models::price_or_highest(choice)), gate_setup)
     }
 
     /// Returns the services for a command that never calls the model: neither its script nor its
@@ -195,7 +197,7 @@ impl Providers {
         &self,
         plan: &RunPlan,
         (model, price): (Arc<dyn Model>, Price),
-        joined: GateSetup,
+        gate_setup: GateSetup,
     ) -> Result<Services, AppError> {
         let settings = plan.settings.clone().unwrap_or_default();
         let host = self.git()?;
@@ -219,7 +221,7 @@ impl Providers {
             )
         })?;
         Ok(Services {
-            sandboxes: match joined.way_out {
+            sandboxes: match gate_setup.way_out {
                 Some(way_out) if plan.sandbox == "docker" => {
                     let docker = self.docker_provider(plan.container.as_ref());
                     Arc::new(docker.with_egress(way_out))
@@ -230,8 +232,8 @@ impl Providers {
             price,
             outage: settings.outage,
             profiles: self.profiles(settings),
-            agent: joined.agent,
-            gate: joined.gate,
+            agent: gate_setup.agent,
+            gate: gate_setup.gate,
             scm: Arc::new(scm),
             git: host,
             clock: self.clock.clone(),

@@ -54,7 +54,7 @@ pub fn install(settings: LogSettings, redactor: impl Fn() -> Redactor + Send + S
     let log = DiagnosticsLog::new(settings, filter, Box::new(redactor));
     if let Err(error) = tracing::subscriber::set_global_default(log) {
         print_to_stderr(&format!(
-            "ralph: warning: there is no diagnostics log: {error}"
+            "ralph: warning: cannot start the diagnostics log: {error}"
         ));
     }
 }

@@ -44,10 +44,11 @@ pub async fn plan_run(
 ) -> Result<PlannedRun, AppError> {
     let access = worker::agent_for_run(request, &task.contract, app).await?;
     // After the login, so that the redactor knows its credential.
-    let wiring = app.providers()?;
+    let providers = app.providers()?;
     let parts = (file.as_path(), &task);
-    let (plan, choice, notices) = complete(request, parts, access.as_ref(), (app, &wiring)).await?;
-    secrets::refuse_in_plan(&plan, &wiring.redactor)?;
+    let (plan, choice, notices) =
+        complete(request, parts, access.as_ref(), (app, &providers)).await?;
+    secrets::refuse_in_plan(&plan, &providers.redactor)?;
     Ok(PlannedRun {
         plan,
         task,
@@ -61,22 +62,22 @@ async fn complete(
     request: &RunRequest,
     (file, task): (&Path, &TaskFile),
     access: Option<&AgentAccess>,
-    (app, wiring): (&App, &Providers),
+    (app, providers): (&App, &Providers),
 ) -> Result<(RunPlan, ModelChoice, Vec<String>), AppError> {
-    let git = wiring.git()?;
+    let git = providers.git()?;
     require_git(&git).await?;
-    secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &wiring.redactor)?;
+    secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &providers.redactor)?;
     let contract = &task.contract;
     let agent = network::agent_plan(access, request, app)?;
     let sandbox = sandbox_choice::require_known_provider(request, task, app)?;
     let (container, limits) = container::resource_plans(&sandbox, contract, app).await?;
-    let provider = wiring.sandbox_provider(&sandbox, container.as_ref(), limits)?;
+    let provider = providers.sandbox_provider(&sandbox, container.as_ref(), limits)?;
     if let Some(error) = AppError::combine(provider_errors(&*provider).await) {
         return Err(error);
     }
     let choice = match &agent {
         Some(agent) => ModelChoice::for_model(agent_model_name(agent)),
-        None => resolve_model(request, Some(task), app, &wiring.models)?,
+        None => resolve_model(request, Some(task), app, &providers.models)?,
     };
     let source = SourceRepository::find(request, task, file, &git, app).await?;
     if let Some(access) = access {
@@ -84,18 +85,18 @@ async fn complete(
     }
     let title = (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string());
     let wanted = contract.branch(task.title.as_deref());
-    let branch = free_branch(&wanted, &source.path, &git, wiring).await?;
+    let branch = free_branch(&wanted, &source.path, &git, providers).await?;
     let mut notices = source.notices(&git, file).await;
     let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
     let (network, idle_list) = network.unzip();
     notices.extend(idle_list.flatten());
     notices.extend(access.and_then(AgentAccess::destination));
-    notices.extend(secrets::unredacted_warning(&wiring.redactor));
+    notices.extend(secrets::unredacted_warning(&providers.redactor));
     notices.extend(sandbox_choice::weaker_sandbox_notice(
         request, contract, &sandbox,
     ));
     let plan = RunPlan {
-        run: new_id(wiring.clock.now()),
+        run: new_id(providers.clock.now()),
         task_id: contract.task_id.clone(),
         title,
         task_file: file.to_string_lossy().into_owned(),

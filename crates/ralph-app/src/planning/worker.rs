@@ -57,8 +57,8 @@ pub async fn agent_for_run(
 
 /// Returns the name of the agent, if an agent is the worker.
 pub fn agent_name<'a>(request: &'a RunRequest, contract: Option<&'a Contract>) -> &'a str {
-    let of_task = contract.and_then(|contract| contract.agent.as_deref());
-    let named = request.agent.as_deref().or(of_task);
+    let task_agent = contract.and_then(|contract| contract.agent.as_deref());
+    let named = request.agent.as_deref().or(task_agent);
     named.unwrap_or(AgentName::DEFAULT)
 }
 

@@ -1,6 +1,7 @@
 //! Sets up the gate of a run and the agent behind it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use ralph_core::plan::{NetworkPlan, RunPlan};
 use ralph_core::ports::{Agent, GateControl};
 use ralph_core::price::PriceBook;
 use ralph_core::secret::Secret;
-use ralph_engine::durable;
+use ralph_engine::durable::{self, StoreError};
 use ralph_gate::{Gate, Route, SandboxIdentity};
 use ralph_providers::agent::PresetAgentSettings;
 use ralph_providers::sandbox::egress::SandboxEgress;
@@ -43,9 +44,11 @@ pub fn pin_prices(prices: Option<&PriceBook>, directory: &Path) -> Result<(), Ap
     let Some(prices) = prices else {
         return Ok(());
     };
-    // Our own types always serialize.
-    let bytes = serde_json::to_vec(prices).unwrap_or_default();
-    Ok(durable::write(&directory.join(PRICES_FILE), &bytes)?)
+    let path = directory.join(PRICES_FILE);
+    let bytes = serde_json::to_vec(prices)
+        .map_err(io::Error::from)
+        .map_err(StoreError::when("write", &path))?;
+    Ok(durable::write(&path, &bytes)?)
 }
 
 /// The login settings of an agent.
@@ -82,7 +85,7 @@ impl Providers {
         let pinned = Self::pinned_prices(directory)?;
         let is_pinned = pinned.is_some();
         let prices = pinned.map_or_else(|| self.models.prices(), Ok)?;
-        let opening = GateConfig {
+        let gate_config = GateConfig {
             identity: SandboxIdentity {
                 run: plan.run.clone(),
                 sandbox: plan.sandbox.clone(),
@@ -96,12 +99,15 @@ impl Providers {
             redactor: self.redactor.clone(),
             clock: self.clock.clone(),
         };
-        let (gate, keeper) = opening.open().await.map_err(|error| gate_error(&error))?;
+        let (gate, run_gate) = gate_config
+            .open()
+            .await
+            .map_err(|error| gate_error(&error))?;
         for route in gate.routes() {
             let token = route.placeholder().as_str().to_owned();
             self.redactor.learn("gate token", Secret::new(token));
         }
-        let (way_out, address) = connect_gate(plan.network.as_ref(), &gate, &keeper).await?;
+        let (way_out, address) = connect_gate(plan.network.as_ref(), &gate, &run_gate).await?;
         let told = gate.routes().first().zip(credential);
         let told = told.map_or_else(AgentLogin::none, |(route, credential)| {
             AgentLogin::new(route, &credential, address)
@@ -109,7 +115,7 @@ impl Providers {
         let agent = access.map(|access| self.agent(&access, told));
         Ok(GateSetup {
             way_out,
-            gate: Some(keeper),
+            gate: Some(run_gate),
             agent: agent.transpose()?,
             unpinned_prices: (!is_pinned).then_some(prices),
         })
@@ -184,20 +190,20 @@ impl AgentLogin {
 async fn connect_gate(
     network: Option<&NetworkPlan>,
     gate: &Gate,
-    keeper: &RunGate,
+    run_gate: &RunGate,
 ) -> Result<(Option<Arc<dyn SandboxEgress>>, SocketAddr), AppError> {
     let Some(network) = network else {
         let port = CredentialPort::open(gate.clone()).await;
         let port = port.map_err(|error| gate_error(&error))?;
         let address = port.address();
-        keeper.set_port(port);
+        run_gate.set_port(port);
         return Ok((None, address));
     };
-    let mut door = GateConnector::new(gate.clone());
+    let mut connector = GateConnector::new(gate.clone());
     if !network.inspect.entries().is_empty() {
-        door = door.with_trusted_authorities(&crate::gate::trusted_authorities_pem());
+        connector = connector.with_trusted_authorities(&crate::gate::trusted_authorities_pem());
     }
-    Ok((Some(Arc::new(door)), CREDENTIAL_ADDRESS))
+    Ok((Some(Arc::new(connector)), CREDENTIAL_ADDRESS))
 }
 
 fn gate_error(error: &dyn std::error::Error) -> AppError {

@@ -28,13 +28,13 @@ pub enum UnfinishedRunPolicy {
 }
 
 /// Reserves the directory of a run. Chooses another id if another run already has it.
-pub(super) fn reserve(plan: &mut RunPlan, wiring: &Providers) -> Result<(), AppError> {
+pub(super) fn reserve(plan: &mut RunPlan, providers: &Providers) -> Result<(), AppError> {
     for _ in 0..MAX_ID_ATTEMPTS {
-        if wiring.state.run(&plan.run).reserve()? {
+        if providers.state.run(&plan.run).reserve()? {
             return Ok(());
         }
         let last = u16::try_from(random_number() & 0xffff).unwrap_or(u16::MAX);
-        plan.run = RunId::new(wiring.clock.now(), last);
+        plan.run = RunId::new(providers.clock.now(), last);
     }
     Err(AppError::runtime(
         "cannot find an id for the run",
@@ -48,8 +48,8 @@ pub(super) fn reserve(plan: &mut RunPlan, wiring: &Providers) -> Result<(), AppE
 pub(super) async fn create(
     dir: &RunDir,
     planned: PlannedRun,
-    beside: UnfinishedRunPolicy,
-    wiring: &Providers,
+    unfinished_runs: UnfinishedRunPolicy,
+    providers: &Providers,
 ) -> Result<Journal, AppError> {
     let PlannedRun {
         mut plan,
@@ -58,18 +58,23 @@ pub(super) async fn create(
         notices,
         ..
     } = planned;
-    let git = wiring.git()?;
+    let git = providers.git()?;
     let wanted = task.contract.branch(task.title.as_deref());
-    let creating = wiring.state.lock_creation()?;
-    if beside == UnfinishedRunPolicy::Refuse
-        && let Some(other) = unfinished_run::find_unfinished(&plan.task_file, &wiring.state)?
+    let creating = providers.state.lock_creation()?;
+    if unfinished_runs == UnfinishedRunPolicy::Refuse
+        && let Some(other) = unfinished_run::find_unfinished(&plan.task_file, &providers.state)?
     {
         return Err(other.refusal());
     }
-    plan.branch = planning::free_branch(&wanted, Path::new(&plan.repo), &git, wiring).await?;
+    plan.branch = planning::free_branch(&wanted, Path::new(&plan.repo), &git, providers).await?;
     dir.create()?;
     PinnedTask::pin(dir, plan.task_file.clone().into(), task)?;
-    let mut journal = Journal::create(dir, plan, wiring.clock.clone(), wiring.redactor.clone())?;
+    let mut journal = Journal::create(
+        dir,
+        plan,
+        providers.clock.clone(),
+        providers.redactor.clone(),
+    )?;
     drop(creating);
     // Without this record, a script that a profile names would replace all other profiles. The same
     // applies to a price that is not built in: a resumed run continues to use it.

@@ -39,8 +39,8 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
         Some(plan) => Some(worker::access_for_plan(plan, &app).await?),
         None => None,
     };
-    let wiring = app.providers()?;
-    let mut journal = Journal::open(&dir, wiring.clock.clone(), wiring.redactor.clone())?;
+    let providers = app.providers()?;
+    let mut journal = Journal::open(&dir, providers.clock.clone(), providers.redactor.clone())?;
     let state = journal.state();
     // A run whose process died still has an active status. Without a process, it can be continued.
     if !state.status.is_active() {
@@ -53,11 +53,11 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
         })?;
     }
     secrets::refuse_redacted_plan(&plan)?;
-    let joined = wiring.set_up_gate(&plan, access, dir.root()).await?;
-    pin_prices(joined.unpinned_prices.as_ref(), dir.root())?;
-    let services = wiring.services_for_existing((&plan, state), joined)?;
+    let gate_setup = providers.set_up_gate(&plan, access, dir.root()).await?;
+    pin_prices(gate_setup.unpinned_prices.as_ref(), dir.root())?;
+    let services = providers.services_for_existing((&plan, state), gate_setup)?;
     let weaker = changed_confinement(&plan, &*services.sandboxes);
-    let notices = prune::prune_orphans(&plan, &wiring).await;
+    let notices = prune::prune_orphans(&plan, &providers).await;
     for message in notices.into_iter().chain(weaker) {
         journal.append(RunEvent::Notice { message })?;
     }

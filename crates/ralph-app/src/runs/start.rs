@@ -45,10 +45,10 @@ pub async fn prepare_start(
     app: &App,
     progress: ImageProgressSink<'_>,
 ) -> Result<ReadyRun, AppError> {
-    let wiring = &app.providers()?;
-    create_run::reserve(&mut start.planned.plan, wiring)?;
-    let dir = wiring.state.run(&start.planned.plan.run);
-    let prepared = Box::pin(prepare_in(&dir, start, (app, wiring), progress)).await;
+    let providers = &app.providers()?;
+    create_run::reserve(&mut start.planned.plan, providers)?;
+    let dir = providers.state.run(&start.planned.plan.run);
+    let prepared = Box::pin(prepare_in(&dir, start, (app, providers), progress)).await;
     if prepared.is_err() {
         dir.release();
     }
@@ -58,7 +58,7 @@ pub async fn prepare_start(
 async fn prepare_in(
     dir: &RunDir,
     start: RunStart,
-    (app, wiring): (&App, &Providers),
+    (app, providers): (&App, &Providers),
     progress: ImageProgressSink<'_>,
 ) -> Result<ReadyRun, AppError> {
     let RunStart {
@@ -69,16 +69,22 @@ async fn prepare_in(
     let access = planned.access.take();
     let image = access.as_ref().map(|access| access.preset.image.as_str());
     let image = image.map_or(AgentImage::Plain, AgentImage::for_agent);
-    image::ensure_image((&mut planned.plan, image), effort, progress, (app, wiring)).await?;
-    let mut joined = wiring
+    image::ensure_image(
+        (&mut planned.plan, image),
+        effort,
+        progress,
+        (app, providers),
+    )
+    .await?;
+    let mut gate_setup = providers
         .set_up_gate(&planned.plan, access, dir.root())
         .await?;
-    let prices = joined.unpinned_prices.take();
-    let services = wiring.services(&planned.plan, &planned.choice, joined)?;
+    let prices = gate_setup.unpinned_prices.take();
+    let services = providers.services(&planned.plan, &planned.choice, gate_setup)?;
     planned
         .notices
-        .extend(prune::prune_orphans(&planned.plan, wiring).await);
-    let journal = create_run::create(dir, planned, unfinished_runs, wiring).await?;
+        .extend(prune::prune_orphans(&planned.plan, providers).await);
+    let journal = create_run::create(dir, planned, unfinished_runs, providers).await?;
     pin_prices(prices.as_ref(), dir.root())?;
     Ok(ReadyRun {
         dir: dir.clone(),

@@ -1,4 +1,4 @@
-//! `ralph allow`: lets the commands of a run reach a host, even while they run.
+//! `ralph allow`: lets the commands of a run reach a host, including those that are running.
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
@@ -19,19 +19,18 @@ use crate::terminal::styled_line::StyledLine;
 /// Arguments of `allow`.
 #[derive(Debug, Args)]
 pub(super) struct AllowArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
-    /// The host: a name, *.name for all names below it, or name:port
+    /// The host: a name, *.name for all its subdomains, or name:port
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub host: String,
-    /// List it in the project's ralph.toml too, for later runs
+    /// Also add it to the project's ralph.toml, for later runs
     #[arg(long)]
     pub project: bool,
 }
 
-/// Allows the host for the run, and lists it for later ones if requested. A run that has ended can
-/// only get the list entry.
+/// Allows the host for the run and, with `--project`, for later runs. For a run that has ended, only
+/// the latter is possible.
 pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, AppError> {
     let host = AllowlistEntry::parse(&args.host).map_err(|error| {
         AppError::usage(
@@ -44,22 +43,24 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
     if args.project {
         let state = dir.state()?;
         if state.status.is_final() {
-            return list_for_later_runs(&state, &host, context);
+            return allow_for_later_runs(&state, &host, context);
         }
     }
     let command = Command::AllowHost {
         host: host.to_string(),
     };
-    let answer = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
+    let outcome = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
     let state = dir.state()?;
-    let said = match answer {
+    let effect = match outcome {
         SentCommandOutcome::Done(done) if done.succeeded => done.detail,
         SentCommandOutcome::Done(done) => {
             return Err(refused_error(&state, &command, &done.detail));
         }
-        SentCommandOutcome::Deferred => format!("commands can reach `{host}` once it resumes"),
+        SentCommandOutcome::Deferred => {
+            format!("commands can reach `{host}` once it resumes")
+        }
     };
-    context.output().print_lines(&[run_line(&state, &said)])?;
+    context.output().print_lines(&[run_line(&state, &effect)])?;
     if args.project {
         let listed = allow_host_in_project(context.app.environment().working_dir(), &host)?;
         approve_host(&host, &context.app)?;
@@ -70,8 +71,8 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
     Ok(ExitCode::Success)
 }
 
-/// Lists the host for later runs if the run itself has ended.
-fn list_for_later_runs(
+/// Adds the host to the project's file only, because the run has ended.
+fn allow_for_later_runs(
     state: &RunState,
     host: &AllowlistEntry,
     context: &Context,
@@ -99,14 +100,14 @@ fn list_for_later_runs(
 fn listing_lines(listed: &AllowedHost, host: &AllowlistEntry) -> Vec<StyledLine> {
     let path = listed.path.display();
     let first = if listed.is_changed {
-        format!("`{path}` lists `{host}` now")
+        format!("`{path}` now lists `{host}`")
     } else {
-        format!("`{path}` lists `{host}` already")
+        format!("`{path}` already lists `{host}`")
     };
     let mut lines = vec![StyledLine::from_text(&first)];
     match listed.policy {
         NetworkPolicySetting::Deny => lines.push(StyledLine::from_text(
-            "its policy is `deny`: set it to `allowlist` to have the list hold",
+            "its policy is `deny`, which ignores the list: set it to `allowlist`",
         )),
         NetworkPolicySetting::Allowlist | NetworkPolicySetting::AllowAll => {}
     }

@@ -29,7 +29,6 @@ const EARLIER_LIVE_LINES: usize = 20;
 /// Arguments of `attach`.
 #[derive(Debug, Args)]
 pub(super) struct AttachArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: FollowedRunArg,
     /// Print JSON, one record per line
@@ -70,7 +69,7 @@ enum AttachEnd {
     Followed(FollowEnd, RunStatus),
 }
 
-/// Shows the last records and the live output, then new ones.
+/// Shows the last records and the end of the live output, then new ones as they are written.
 async fn show(dir: &RunDir, mode: OutputMode, last_seq: u64) -> Result<AttachEnd, AppError> {
     let mut interrupt = signal(SignalKind::interrupt())
         .map_err(|error| AppError::runtime("cannot handle Ctrl-C", error.to_string(), ""))?;
@@ -92,7 +91,7 @@ async fn show(dir: &RunDir, mode: OutputMode, last_seq: u64) -> Result<AttachEnd
     read_journal(&mut journal, &mut view)?;
     loop {
         // Checked before reading, so that the last records of a process are not missed.
-        let held = dir.is_held();
+        let is_held = dir.is_held();
         // The output of a command precedes the record of its end.
         let lines = live
             .read_new()
@@ -105,7 +104,7 @@ async fn show(dir: &RunDir, mode: OutputMode, last_seq: u64) -> Result<AttachEnd
             Some(status) if status.is_final() => {
                 return Ok(AttachEnd::Followed(FollowEnd::Finished, status));
             }
-            Some(status) if !held => {
+            Some(status) if !is_held => {
                 return Ok(AttachEnd::Followed(FollowEnd::Unattended, status));
             }
             Some(_) | None => {}
@@ -145,26 +144,26 @@ fn print_end(
     Ok(())
 }
 
-/// Standard output that records whether its reader is gone.
+/// Standard output that records whether a write failed, because the reader is gone.
 struct WatchedStdout {
     is_disconnected: Arc<AtomicBool>,
 }
 
 impl WatchedStdout {
-    fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
-        if done.is_err() {
+    fn record<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        if result.is_err() {
             self.is_disconnected.store(true, Ordering::Relaxed);
         }
-        done
+        result
     }
 }
 
 impl Write for WatchedStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.note(io::stdout().write(bytes))
+        self.record(io::stdout().write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.note(io::stdout().flush())
+        self.record(io::stdout().flush())
     }
 }

@@ -12,7 +12,6 @@ use crate::terminal::sanitize;
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub(super) struct AuditArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
     /// Print JSON
@@ -22,23 +21,23 @@ pub(super) struct AuditArgs {
 
 /// Prints the report of the oracle. A failed check sets the exit code to 1.
 pub(super) fn run(args: &AuditArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let wiring = context.app.providers()?;
+    let providers = context.app.providers()?;
     let dir = context.app.find_run(&args.run.run)?;
     let secrets = context.app.environment().secrets();
-    let found = audit(
+    let report = audit(
         dir.root(),
-        wiring.state.root(),
-        &wiring.search_path,
+        providers.state.root(),
+        &providers.search_path,
         &secrets,
     );
     if args.json {
-        context.output().print_json(&found)?;
+        context.output().print_json(&report)?;
     } else {
         context
             .output()
-            .print_text(&sanitize::text(&found.render()))?;
+            .print_text(&sanitize::text(&report.render()))?;
     }
-    Ok(if found.is_green() {
+    Ok(if report.is_green() {
         ExitCode::Success
     } else {
         ExitCode::Runtime

@@ -41,7 +41,7 @@ impl CheckReport {
         Ok(())
     }
 
-    /// Prints the summary. A failed check sets the exit code to 1.
+    /// Prints the summary. A check that failed or did not run sets the exit code to 1.
     pub(super) fn finish(self) -> Result<ExitCode, AppError> {
         let failed = self
             .results
@@ -95,7 +95,7 @@ fn check_lines(name: &str, outcome: &CheckOutcome) -> Vec<StyledLine> {
             .wrapped(Tone::Plain, &format!("{name} — {text}"))
     };
     match outcome {
-        CheckOutcome::Passed(seen) => vec![line(Tone::Good, "PASS", seen)],
+        CheckOutcome::Passed(detail) => vec![line(Tone::Good, "PASS", detail)],
         CheckOutcome::Failed(problems) => problems
             .iter()
             .map(|error| {
@@ -119,7 +119,7 @@ fn cause(error: &AppError) -> String {
 fn check_json(name: &str, outcome: &CheckOutcome) -> Value {
     let problem = |error: &AppError| json!({"what": cause(error), "fix": error.fix});
     let (status, detail, problems) = match outcome {
-        CheckOutcome::Passed(seen) => ("pass", Some(seen), Vec::new()),
+        CheckOutcome::Passed(detail) => ("pass", Some(detail), Vec::new()),
         CheckOutcome::Failed(problems) => ("fail", None, problems.iter().map(problem).collect()),
         CheckOutcome::NotRun(why) => ("not_run", Some(why), Vec::new()),
     };
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_line_per_problem() {
-        let problem = |what: &str| AppError::runtime(what, "", "mend it");
+        let problem = |what: &str| AppError::runtime(what, "", "fix it");
         let outcomes = [
             CheckOutcome::Passed("2.39".into()),
             CheckOutcome::Failed(vec![problem("one"), problem("two\n\u{1b}[31m")]),
@@ -148,8 +148,8 @@ mod tests {
             text.join("\n"),
             snapbox::str![[r"
   PASS: git — 2.39
-  FAIL: git — one — mend it
-  FAIL: git — two  — mend it
+  FAIL: git — one — fix it
+  FAIL: git — two  — fix it
   NOT RUN: git — no engine answers
 "]]
         );
@@ -159,7 +159,7 @@ mod tests {
             .collect();
         assert_eq!(
             values[1]["problems"],
-            json!([{"what": "one", "fix": "mend it"}, {"what": "two\n\u{1b}[31m", "fix": "mend it"}])
+            json!([{"what": "one", "fix": "fix it"}, {"what": "two\n\u{1b}[31m", "fix": "fix it"}])
         );
         assert_eq!(values[2]["status"], "not_run");
     }

@@ -107,13 +107,12 @@ fn grouped_commands(command: &clap::Command) -> String {
     version,
     arg_required_else_help = true,
     subcommand_required = true,
-    after_help = "Start with:\n  ralph init    write a task file\n  ralph lint    see what it lacks\n  ralph run     start the run"
+    after_help = "Start with:\n  ralph init    write a task file\n  ralph lint    check the task file\n  ralph run     start the run"
 )]
 pub(super) struct Cli {
     /// Also print the diagnostics log on standard error; -vv prints more
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
-    /// What to do.
     #[command(subcommand)]
     pub command: CliCommand,
 }
@@ -128,9 +127,9 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph lint\n  ralph lint tasks/login.md --json | jq '.findings[].code'\n\nExit codes: 0 no errors, 1 errors"
     )]
     Lint(LintArgs),
-    /// Work on a task until it is done, out of budget or needs the user
+    /// Work on a task until it is done, runs out of budget or needs the user
     #[command(
-        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for the user, 12 the task file was refused, 130 interrupted"
+        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for the user, 12 the task file was rejected, 130 interrupted"
     )]
     Run(RunArgs),
     /// List all runs, the newest first
@@ -176,7 +175,7 @@ pub(super) enum CliCommand {
     /// Send a message to the agent or model working on a run (modes guided and debug)
     #[command(
         alias = "tell",
-        after_help = "Example:\n  ralph message last 'use the parser in src/parse.rs, do not write another'\n\nAn agent that can be talked to takes it up while it works; otherwise it is in the next prompt. `ralph show` tells where it stands."
+        after_help = "Example:\n  ralph message last 'use the parser in src/parse.rs, do not write another'\n\nAn agent that accepts messages receives it while it works; otherwise the next prompt contains it. `ralph show` shows whether it was delivered."
     )]
     Message(MessageArgs),
     /// Allow the commands of a run to reach a host
@@ -189,11 +188,11 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph diagnose last            ask, and show the report\n  ralph diagnose last --apply    apply the last report; ask first if there is none"
     )]
     Diagnose(DiagnoseArgs),
-    /// Start a command of the task by its id (mode debug)
+    /// Run a command of the task by its id (mode debug)
     Debug(DebugArgs),
-    /// Check a run's records from files and git alone
+    /// Check a run's records using only its files and git
     Audit(AuditArgs),
-    /// Show again what a run showed, from its journal
+    /// Print the output of a run again, from its journal
     Replay(RunArg),
     /// Store the credential of an agent
     #[command(
@@ -201,16 +200,16 @@ pub(super) enum CliCommand {
     )]
     StoreToken(StoreTokenArgs),
     /// Check whether an agent has a valid credential
-    #[command(after_help = "Exit codes: 0 it has one, 1 it has none, or its time is over")]
+    #[command(after_help = "Exit codes: 0 valid, 1 missing or expired")]
     CheckToken(TokenArgs),
-    /// Print the credential of an agent, without a line end
+    /// Print the credential of an agent, without a newline
     #[command(
-        after_help = "Example:\n  ANTHROPIC_API_KEY=$(ralph get-token --auth api-key) claude\n\nExit codes: 0 printed, 1 there is none, or its time is over"
+        after_help = "Example:\n  ANTHROPIC_API_KEY=$(ralph get-token --auth api-key) claude\n\nExit codes: 0 printed, 1 missing or expired"
     )]
     GetToken(TokenArgs),
     /// Add the credential of an agent to the requests of other programs
     #[command(
-        after_help = "Examples:\n  ralph get-token | ralph proxy\n  { echo api_key; ralph get-token --auth api-key; } | ralph proxy --listen 127.0.0.1:0\n\nThe credential comes on standard input: its mode (oauth, api_key, gateway) and itself in two lines, or itself alone. What a program needs instead of it is printed.\n\nExit codes: 0 nobody needed it any more, or one runs already, 1 it could not be started, 130 ended by a signal"
+        after_help = "Examples:\n  ralph get-token | ralph proxy\n  { echo api_key; ralph get-token --auth api-key; } | ralph proxy --listen 127.0.0.1:0\n\nThe credential is read from standard input: alone, or after a line with its mode (oauth, api_key, gateway). The variables that other programs need are printed.\n\nExit codes: 0 idle timeout, or already running, 1 could not be started, 130 ended by a signal"
     )]
     Proxy(ProxyArgs),
     /// Build, pull or inspect the images of container sandboxes
@@ -219,17 +218,17 @@ pub(super) enum CliCommand {
     Demo(DemoArgs),
     /// Check everything that a run needs, without starting one
     #[command(
-        after_help = "Examples:\n  ralph preflight\n  ralph preflight tasks/login.md --sandbox docker\n  ralph preflight --agent claude\n\nNothing is changed, and nobody on the network is asked: `ralph check-token` tells how long a credential holds, `ralph selftest` tries it out.\n\nExit codes: 0 all checks passed, 1 some failed"
+        after_help = "Examples:\n  ralph preflight\n  ralph preflight tasks/login.md --sandbox docker\n  ralph preflight --agent claude\n\nNothing is changed, and no network request is sent: `ralph check-token` shows when a credential expires, `ralph selftest` tries it.\n\nExit codes: 0 all checks passed, 1 some failed"
     )]
     Preflight(PreflightArgs),
     /// Show what a repository's files propose, and approve it
     #[command(
-        after_help = "Examples:\n  ralph trust\n  ralph trust tasks/login.md --yes\n  ralph trust --list\n  ralph trust --revoke\n\nA run uses a repository's hosts, images and prices only after you approved exactly these. Keys, engines and programs of this machine are set in your own configuration, ~/.config/ralph.\n\nExit codes: 0 nothing waits for approval, 2 something does"
+        after_help = "Examples:\n  ralph trust\n  ralph trust tasks/login.md --yes\n  ralph trust --list\n  ralph trust --revoke\n\nA run uses a repository's hosts, images and prices only after you approved exactly these. Keys, engines and programs of this machine are set in your own configuration, ~/.config/ralph.\n\nExit codes: 0 nothing needs approval, 2 something does"
     )]
     Trust(TrustArgs),
-    /// Try out a sandbox provider on this machine
+    /// Test a sandbox provider on this machine
     #[command(
-        after_help = "Examples:\n  ralph selftest\n  ralph selftest --offline\n  ralph selftest --type local\n\nThe agent is asked to say ok once, with your token and a small model. With `--offline` a local replacement for the provider answers it.\n\nExit codes: 0 all checks passed, 1 some failed"
+        after_help = "Examples:\n  ralph selftest\n  ralph selftest --offline\n  ralph selftest --type local\n\nThe agent sends one short request to a small model, with your token. With `--offline`, a local replacement for the provider answers it.\n\nExit codes: 0 all checks passed, 1 some failed"
     )]
     Selftest(SelftestArgs),
     /// Remove sandboxes that are no longer in use

@@ -42,7 +42,8 @@ impl Context {
         diagnostics_log::install(settings, move || redactor.clone());
     }
 
-    /// Returns how a run is shown: as JSON, or according to standard output and the settings.
+    /// Returns the output mode of a run: JSON, or the style of standard output with or without a
+    /// spinner.
     pub fn view_mode(&self, is_json: bool, settings: &Settings) -> OutputMode {
         if is_json {
             return OutputMode::Json;
@@ -52,7 +53,7 @@ impl Context {
         } else {
             SpinnerVisibility::Hidden
         };
-        self.output.look().output_mode(progress)
+        self.output.style().output_mode(progress)
     }
 
     /// Returns how an existing run is shown. The run does not depend on the settings of the working

@@ -1,5 +1,5 @@
-//! `ralph debug`: starts the command with an id of the task in the run's sandbox. It accepts no
-//! command lines.
+//! `ralph debug`: runs a command of the task in the run's sandbox. It accepts only the ids of the
+//! contract, no command lines.
 
 use clap::Args;
 use ralph_app::AppError;
@@ -18,14 +18,13 @@ use crate::terminal::styled_line::StyledLine;
 /// Arguments of `debug`.
 #[derive(Debug, Args)]
 pub(super) struct DebugArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
-    /// The id; without it the ids are listed
+    /// The id of the command; without it, the ids are listed
     pub id: Option<String>,
 }
 
-/// Lists the ids, or starts a command and prints its output.
+/// Lists the ids, or runs a command and prints its output.
 pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let ids = contract_ids(&dir)?;
@@ -37,30 +36,30 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
     if !ids.contains(&id) {
         return Err(AppError::usage(
             format!("there is no id `{id}`"),
-            "only what the task's contract names can be started",
+            "only commands of the task's contract can be run",
             format!("use one of {}", ids.join(", ")),
         ));
     }
     let command = Command::Debug { id };
-    let answer = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
+    let outcome = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
     let state = dir.state()?;
-    let done = match answer {
-        SentCommandOutcome::Done(done) => done,
+    let result = match outcome {
+        SentCommandOutcome::Done(result) => result,
         SentCommandOutcome::Deferred => {
-            let said = command.effect(state.plan.agent.is_some());
-            context.output().print_lines(&[run_line(&state, &said)])?;
+            let effect = command.effect(state.plan.agent.is_some());
+            context.output().print_lines(&[run_line(&state, &effect)])?;
             return Ok(ExitCode::Success);
         }
     };
-    let printed: Vec<StyledLine> = done.output.lines().map(StyledLine::from_text).collect();
+    let printed: Vec<StyledLine> = result.output.lines().map(StyledLine::from_text).collect();
     context.output().print_lines(&printed)?;
-    if done.succeeded {
+    if result.succeeded {
         context
             .output()
-            .print_lines(&[run_line(&state, &done.detail)])?;
+            .print_lines(&[run_line(&state, &result.detail)])?;
         return Ok(ExitCode::Success);
     }
-    Err(command_failed(&state, "debug", &done.detail))
+    Err(command_failed(&state, "debug", &result.detail))
 }
 
 /// Returns the ids of the current contract.
@@ -71,7 +70,7 @@ fn contract_ids(dir: &RunDir) -> Result<Vec<String>, AppError> {
         AppError::runtime(
             format!("cannot read the contract of run `{}`", state.plan.run),
             error.to_string(),
-            "`ralph audit` shows what is damaged",
+            "check the run with `ralph audit`",
         )
     })?;
     // A damaged contract has no ids; `ralph audit` reports it.

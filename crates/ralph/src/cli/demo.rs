@@ -19,7 +19,7 @@ use super::run;
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Put the demo into this directory instead of a temporary one
+    /// Create the demo in this directory instead of a temporary one
     #[arg(long)]
     pub dir: Option<PathBuf>,
 }
@@ -36,14 +36,14 @@ const REPLIES: &str = include_str!("../../demo/replies.jsonl");
 /// Creates the project, runs its task and prints the locations of the results.
 pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, AppError> {
     let app = &context.app;
-    let wiring = app.providers()?;
+    let providers = app.providers()?;
     let dir = match args.dir {
         Some(dir) => app.environment().working_dir().join(dir),
-        None => create_demo_dir(&wiring)?,
+        None => create_demo_dir(&providers)?,
     };
-    create_project(&dir, &wiring).await?;
-    let say = |text: String| context.output().print_text(&text).map(drop);
-    say(format!(
+    create_project(&dir, &providers).await?;
+    let print = |text: String| context.output().print_text(&text).map(drop);
+    print(format!(
         "A small project with failing tests is in {}\n\
          Its task has four boxes. A scripted model works on it: one wrong patch, one red test,\n\
          one early claim of success. The sandbox, git, the checks and the clean room are real.\n\n",
@@ -52,31 +52,31 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, A
     let request = demo_request(&dir);
     let task = planning::read_task(&request.file, app)?;
     let planned = planning::plan_run(&request, task, app).await?;
-    let work = RunStart {
+    let start = RunStart {
         planned,
         effort: ImageEffort::Reuse,
         unfinished_runs: UnfinishedRunPolicy::Allow,
     };
-    let (run, mode) = Box::pin(run::prepare(work, false, context)).await?;
+    let (run, mode) = Box::pin(run::prepare(start, false, context)).await?;
     let plan = &run.journal().state().plan;
     let (id, branch) = (plan.run.clone(), plan.branch.clone());
     let code = Box::pin(drive(run, mode)).await?;
-    let state = wiring.state.run(&id).state()?;
+    let state = providers.state.run(&id).state()?;
     let pull = state
         .pull
         .map_or_else(|| "none".to_owned(), |pull| pull.url);
-    let files = wiring.state.run(&id);
-    say(format!(
-        "\nWhere everything is:\n\
+    let run_dir = providers.state.run(&id);
+    print(format!(
+        "\nResults:\n\
          \x20 project       {project}\n\
          \x20 the work      git -C {project} diff main..{branch}\n\
          \x20 pull request  {pull}\n\
          \x20 iterations    {iterations}\n\
          \x20 journal       {journal}\n\
-         Look at it: ralph show {id} · ralph replay {id} · ralph logs {id} · ralph audit {id}\n",
+         Inspect it: ralph show {id} · ralph replay {id} · ralph logs {id} · ralph audit {id}\n",
         project = dir.display(),
-        iterations = files.root().join("iterations").display(),
-        journal = files.journal().display(),
+        iterations = run_dir.root().join("iterations").display(),
+        journal = run_dir.journal().display(),
     ))?;
     Ok(code)
 }
@@ -90,30 +90,30 @@ fn demo_request(dir: &Path) -> RunRequest {
     }
 }
 
-/// Creates a new directory.
-fn create_demo_dir(wiring: &Providers) -> Result<PathBuf, AppError> {
-    let stamp = wiring.clock.now().as_microsecond();
+/// Creates a temporary directory that only the user can read.
+fn create_demo_dir(providers: &Providers) -> Result<PathBuf, AppError> {
+    let stamp = providers.clock.now().as_microsecond();
     let dir = std::env::temp_dir().join(format!("ralph-demo-{stamp}"));
-    let made = fs::DirBuilder::new().mode(0o700).create(&dir);
-    made.map(|()| dir.clone()).map_err(|error| {
+    let created = fs::DirBuilder::new().mode(0o700).create(&dir);
+    created.map(|()| dir.clone()).map_err(|error| {
         AppError::runtime(
-            format!("cannot make `{}`", dir.display()),
+            format!("cannot create `{}`", dir.display()),
             error.to_string(),
             "name a directory with `--dir`",
         )
     })
 }
 
-async fn create_project(dir: &Path, wiring: &Providers) -> Result<(), AppError> {
+async fn create_project(dir: &Path, providers: &Providers) -> Result<(), AppError> {
     let occupied = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
     if occupied {
         return Err(AppError::usage(
-            format!("cannot put the demo into `{}`", dir.display()),
+            format!("cannot create the demo in `{}`", dir.display()),
             "the directory is not empty",
             "name another with `--dir`",
         ));
     }
-    let git = wiring.git()?;
+    let git = providers.git()?;
     planning::require_git(&git).await?;
     for (name, text) in PROJECT_FILES {
         write(&dir.join(name), text)?;
@@ -125,7 +125,7 @@ async fn create_project(dir: &Path, wiring: &Providers) -> Result<(), AppError> 
     ] {
         git.run_as_user(dir, args).await.map_err(|error| {
             AppError::runtime(
-                "cannot make the demo's repository",
+                "cannot create the demo's repository",
                 error.to_string(),
                 error.hint(),
             )
@@ -143,7 +143,7 @@ fn write(path: &PathBuf, text: &str) -> Result<(), AppError> {
             AppError::runtime(
                 format!("cannot write `{}`", path.display()),
                 error.to_string(),
-                "name a directory you can write with `--dir`",
+                "name a writable directory with `--dir`",
             )
         })
 }

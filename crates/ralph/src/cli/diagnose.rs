@@ -17,7 +17,6 @@ use crate::terminal::styled_line::{StyledLine, Tone};
 /// Arguments of `diagnose`.
 #[derive(Debug, Args)]
 pub(super) struct DiagnoseArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
     /// Apply the last report; ask first if there is none
@@ -28,22 +27,23 @@ pub(super) struct DiagnoseArgs {
     pub json: bool,
 }
 
-/// Asks the doctor, shows the report, and applies it if requested.
+/// Shows the doctor's report and, with `--apply`, applies it. Asks the doctor first, unless there is
+/// an unapplied report for `--apply`.
 pub(super) async fn run(args: DiagnoseArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let mut state = dir.state()?;
     let output = context.output();
     if !args.apply || state.doctor.report.is_none() {
-        let answer = Box::pin(send_command(&dir, Command::Diagnose, &context.app)).await?;
+        let outcome = Box::pin(send_command(&dir, Command::Diagnose, &context.app)).await?;
         state = dir.state()?;
-        match answer {
+        match outcome {
             SentCommandOutcome::Done(done) if done.succeeded => {}
             SentCommandOutcome::Done(done) => {
                 return Err(command_failed(&state, "diagnose", &done.detail));
             }
             SentCommandOutcome::Deferred => {
-                let said = Command::Diagnose.effect(state.plan.agent.is_some());
-                output.print_lines(&[run_line(&state, &said)])?;
+                let effect = Command::Diagnose.effect(state.plan.agent.is_some());
+                output.print_lines(&[run_line(&state, &effect)])?;
                 return Ok(ExitCode::Success);
             }
         }
@@ -64,12 +64,12 @@ pub(super) async fn run(args: DiagnoseArgs, context: &Context) -> Result<ExitCod
 async fn apply_report(args: &DiagnoseArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     if dir.state()?.doctor.report.is_none() {
-        // The task's policy was faster.
+        // The task's policy has already applied the report.
         return Ok(ExitCode::Success);
     }
-    let answer = Box::pin(send_command(&dir, Command::Apply, &context.app)).await?;
+    let outcome = Box::pin(send_command(&dir, Command::Apply, &context.app)).await?;
     let state = dir.state()?;
-    let said = match answer {
+    let effect = match outcome {
         SentCommandOutcome::Done(done) if done.succeeded => format!("applied {}", done.detail),
         SentCommandOutcome::Done(done) => {
             return Err(command_failed(&state, "apply the report to", &done.detail));
@@ -77,7 +77,7 @@ async fn apply_report(args: &DiagnoseArgs, context: &Context) -> Result<ExitCode
         SentCommandOutcome::Deferred => Command::Apply.effect(state.plan.agent.is_some()),
     };
     if !args.json {
-        context.output().print_lines(&[run_line(&state, &said)])?;
+        context.output().print_lines(&[run_line(&state, &effect)])?;
     }
     Ok(ExitCode::Success)
 }
@@ -94,9 +94,12 @@ fn report_lines(state: &RunState, number: u32, report: &DoctorReport) -> Vec<Sty
     };
     lines.extend(entries("pattern", &report.patterns));
     lines.extend(entries("cause", &report.root_causes));
-    for sign in &report.guardrails {
-        let text = format!("{}: {}: {}", sign.name, sign.trigger, sign.instruction);
-        lines.push(field_line("sign", &text));
+    for guardrail in &report.guardrails {
+        let text = format!(
+            "guardrail {}: {}: {}",
+            guardrail.name, guardrail.trigger, guardrail.instruction
+        );
+        lines.push(field_line("add", &text));
     }
     for edit in &report.spec_edits {
         lines.push(field_line(

@@ -29,13 +29,13 @@ pub fn main() -> std::process::ExitCode {
     let context = Context::new(process_environment());
     context.start_log(cli.verbose);
     let is_json = cli.command.is_json();
-    let ended = dispatch(cli.command, &context).unwrap_or_else(|error| {
+    let code = dispatch(cli.command, &context).unwrap_or_else(|error| {
         tracing::debug!(%error, "the command failed");
         let error = error.redacted(&context.app.redactor());
         context.output().print_error(&error, is_json);
         ExitCode::for_error(error.kind)
     });
-    ended.into()
+    code.into()
 }
 
 /// Reads the variables and the working directory of this process.
@@ -96,8 +96,8 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
     }
 }
 
-/// Runs an asynchronous command on one thread. A run mostly waits for its model and its commands,
-/// and passing their results between threads would cost more than processing them.
+/// Runs an asynchronous command on one thread: a run mostly waits for its model and its commands,
+/// so more threads would only add the cost of passing results between them.
 pub(super) fn block_on(
     command: impl Future<Output = Result<ExitCode, AppError>>,
 ) -> Result<ExitCode, AppError> {
@@ -106,9 +106,9 @@ pub(super) fn block_on(
         .build()
         .map_err(|error| {
             AppError::runtime(
-                "cannot start",
+                "cannot start the async runtime",
                 error.to_string(),
-                "look at the limits of this user (`ulimit -a`)",
+                "check the limits of this user (`ulimit -a`)",
             )
         })?;
     runtime.block_on(command)

@@ -1,4 +1,4 @@
-//! Drives a run in the foreground: shows it, handles Ctrl-C and returns its exit code.
+//! Drives a run in the foreground: shows it, handles signals and returns its exit code.
 
 use ralph_app::AppError;
 use ralph_app::follow::{JournalFollower, POLL_INTERVAL};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::exit::ExitCode;
 use crate::terminal::{OutputMode, RunView};
 
-/// Drives a run until it ends or waits.
+/// Drives a run until it ends or pauses.
 pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, AppError> {
     let span = tracing::info_span!("run", run = %run.journal().state().plan.run);
     let (interrupt, interrupted) = watch::channel(false);
@@ -22,7 +22,7 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
     }
     let mut live = LiveFollower::new(run.dir());
     let mut view = RunView::new(Box::new(std::io::stdout()), mode);
-    let showing = tokio::task::spawn(async move {
+    let view_task = tokio::task::spawn(async move {
         let mut tick = tokio::time::interval(POLL_INTERVAL);
         loop {
             show_new(&mut reader, &mut view);
@@ -38,15 +38,15 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
         }
         show_new(&mut reader, &mut view);
     });
-    let listening = tokio::task::spawn(forward_signals(interrupt));
-    let ended = run.drive(interrupted).await;
-    listening.abort();
+    let signal_task = tokio::task::spawn(forward_signals(interrupt));
+    let result = run.drive(interrupted).await;
+    signal_task.abort();
     // The journal is closed now, so the view ends after the last record.
-    if let Err(error) = showing.await {
+    if let Err(error) = view_task.await {
         tracing::warn!(%error, "the view of the run ended early");
     }
     let _run = span.entered();
-    let status = ended.inspect_err(|error| tracing::warn!(%error, "the run cannot continue"))?;
+    let status = result.inspect_err(|error| tracing::warn!(%error, "the run cannot continue"))?;
     tracing::info!(?status, "this process has ended its work on the run");
     Ok(ExitCode::for_status(&status))
 }
@@ -59,29 +59,29 @@ fn show_new(reader: &mut JournalFollower, view: &mut RunView) {
     }
 }
 
-/// The first signal ends the run cleanly, the second ends the program.
+/// Forwards the first signal, which pauses the run. The second ends the program.
 async fn forward_signals(interrupt: watch::Sender<bool>) {
     let kinds = [
         SignalKind::interrupt(),
         SignalKind::terminate(),
         SignalKind::hangup(),
     ];
-    let [Ok(mut terminal), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
+    let [Ok(mut ctrl_c), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
         return;
     };
-    let mut once = async || {
+    let mut next_signal = async || {
         tokio::select! {
-            _ = terminal.recv() => {}
+            _ = ctrl_c.recv() => {}
             _ = terminate.recv() => {}
             _ = hangup.recv() => {}
         }
     };
-    once().await;
+    next_signal().await;
     interrupt.send_replace(true);
-    once().await;
+    next_signal().await;
     #[expect(
         clippy::exit,
-        reason = "the second Ctrl-C is a demand; the journal is sound at every moment"
+        reason = "the user insists, and the journal is consistent at every moment"
     )]
     std::process::exit(i32::from(ExitCode::Interrupted.code()));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Parses a duration such as `90`, `90s`, `30m`, `12h` or `2d`. The default unit is seconds.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
-    let refused = || "it takes a number with `s`, `m`, `h` or `d`, such as `12h`".to_owned();
+    let invalid = || "expected a number with `s`, `m`, `h` or `d`, such as `12h`".to_owned();
     let (digits, seconds) = match text.as_bytes().last() {
         Some(b's') => (&text[..text.len() - 1], 1),
         Some(b'm') => (&text[..text.len() - 1], 60),
@@ -13,13 +13,13 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
         Some(_) | None => (text, 1),
     };
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(refused());
+        return Err(invalid());
     }
-    let number: u64 = digits.parse().map_err(|_| refused())?;
+    let number: u64 = digits.parse().map_err(|_| invalid())?;
     number
         .checked_mul(seconds)
         .map(Duration::from_secs)
-        .ok_or_else(refused)
+        .ok_or_else(invalid)
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use ralph_core::run::{PauseReason, RunStatus};
 pub enum ExitCode {
     /// The command succeeded.
     Success = 0,
-    /// The command failed; also the result of `lint` for a task file with errors.
+    /// The command failed, or a check of `lint`, `audit`, `preflight` or `selftest` did.
     Runtime = 1,
-    /// The command line is invalid.
+    /// The request is invalid, or a proposal of the repository is not approved.
     Usage = 2,
     /// The run ended without success: a budget is used up, the model gave up, or the user stopped
     /// it.
     Failed = 10,
-    /// The run waits for the user.
+    /// The run waits for the user, or this process lost it.
     Paused = 11,
     /// The run was not started because the linter rejected its task file.
     LintRefused = 12,
@@ -25,7 +25,7 @@ pub enum ExitCode {
 }
 
 impl ExitCode {
-    /// Returns the exit code for the status of a run that no process works on.
+    /// Returns the exit code for the status of a run whose process has ended.
     pub fn for_status(status: &RunStatus) -> Self {
         match status {
             RunStatus::Succeeded => Self::Success,
@@ -59,7 +59,7 @@ impl ExitCode {
         }
     }
 
-    /// Returns the number.
+    /// Returns the exit code as a number.
     pub fn code(self) -> u8 {
         self as u8
     }

@@ -1,4 +1,4 @@
-//! `ralph export`: writes the branch of a run to a directory that is safe to inspect.
+//! `ralph export`: writes the branch of a run, or its changes as a patch, to an empty directory.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,10 +17,9 @@ use crate::terminal::styled_line::{StyledLine, Tone};
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
-    /// The directory, which is empty or does not exist
+    /// The directory, which must be empty or not exist
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
     /// Write the changes as one patch file instead of a checkout
@@ -41,7 +40,7 @@ pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode,
     prepare_target(&target)?;
     let repo = context.app.providers()?.git()?.repo(dir.repo());
     let (branch, head) = (&state.plan.branch, &state.head);
-    let written = if args.patch {
+    let summary = if args.patch {
         let patch = repo.patch(&state.plan.base, head).await;
         let patch = patch.map_err(|error| export_failed(&dir, &error))?;
         let file = target.join(format!("{}.patch", state.plan.task_id));
@@ -60,12 +59,13 @@ pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode,
             target.display()
         )
     };
-    let note = "its files are the work of a model: building or testing them runs that work on this machine";
+    let note =
+        "its files were written by a model: building or testing them runs its code on this machine";
     context.output().print_lines(&[
         StyledLine::from_text("run ")
             .strong(state.plan.run.as_str())
             .plain(": ")
-            .wrapped(Tone::Plain, &written),
+            .wrapped(Tone::Plain, &summary),
         StyledLine::from_text("note: ").plain(note),
     ])?;
     Ok(ExitCode::Success)

@@ -27,14 +27,14 @@ pub(super) struct InitArgs {
 
 /// Writes missing files; with `--force` also overwrites existing ones.
 pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let mut wanted = vec![(TASK_FILE, templates::TASK)];
+    let mut files = vec![(TASK_FILE, templates::TASK)];
     if args.models {
-        wanted.push((ModelProfiles::FILE, templates::MODELS));
+        files.push((ModelProfiles::FILE, templates::MODELS));
     }
     let directory = context.app.environment().working_dir();
     let mut lines = Vec::new();
     let mut kept = Vec::new();
-    for (name, text) in &wanted {
+    for (name, text) in &files {
         match write(&directory.join(name), text, args.force) {
             Ok(()) => lines.push(StyledLine::from_text("wrote ").strong(name)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => kept.push(*name),
@@ -42,16 +42,16 @@ pub(super) fn run(args: &InitArgs, context: &Context) -> Result<ExitCode, AppErr
                 return Err(AppError::runtime(
                     format!("cannot write `{name}`"),
                     error.to_string(),
-                    "go to a directory that is yours, then try again",
+                    "change to a directory you can write to, then try again",
                 ));
             }
         }
     }
-    if kept.len() == wanted.len() {
+    if kept.len() == files.len() {
         return Err(AppError::runtime(
             format!("will not overwrite `{}`", kept.join("`, `")),
             "it exists",
-            "add --force to write it anew, or remove it",
+            "overwrite it with `--force`, or remove it",
         ));
     }
     lines.extend(
@@ -81,15 +81,16 @@ fn next_steps() -> Vec<StyledLine> {
     vec![
         StyledLine::new(),
         StyledLine::from_text("next:"),
-        StyledLine::from_text("  1. say what should be done and how to see that it is: edit ")
+        StyledLine::from_text("  1. describe the task and how to check it: edit ")
             .strong(TASK_FILE),
-        StyledLine::from_text("  2. see what it lacks: ").strong("ralph lint"),
-        StyledLine::from_text("  3. let it be done: ").strong("ralph run"),
+        StyledLine::from_text("  2. check the task file: ").strong("ralph lint"),
+        StyledLine::from_text("  3. start the run: ").strong("ralph run"),
         StyledLine::new(),
-        StyledLine::new().quiet("also read where they exist:"),
+        StyledLine::new().quiet("also read if they exist:"),
         StyledLine::new()
             .quiet("  config/models.yaml  model profiles; `ralph init --models` writes it"),
         StyledLine::new().quiet("  ralph.toml          settings of the project"),
-        StyledLine::new().quiet("  .env                credentials; the environment wins"),
+        StyledLine::new()
+            .quiet("  .env                credentials; environment variables take precedence"),
     ]
 }

@@ -29,7 +29,7 @@ pub(super) struct LintArgs {
 
 /// Prints the findings. Errors set the exit code to 1.
 pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let shown = args.file.display().to_string();
+    let name = args.file.display().to_string();
     let findings = match read_task_bytes(&args.file, &context.app) {
         Ok(bytes) => {
             let report = lint::check(&bytes);
@@ -41,16 +41,16 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppErr
         Err(error) if error.is_missing() => {
             if !args.json {
                 return Err(AppError::runtime(
-                    format!("there is no task file `{shown}`"),
-                    "nothing has that name",
+                    format!("there is no task file `{name}`"),
+                    "",
                     "name another file, or write one with `ralph init`",
                 ));
             }
-            vec![LintFinding::missing_task_file(&shown)]
+            vec![LintFinding::missing_task_file(&name)]
         }
         Err(error) => {
             return Err(AppError::runtime(
-                format!("cannot read `{shown}`"),
+                format!("cannot read `{name}`"),
                 error.to_string(),
                 match &error {
                     RegularFileError::Io(_) | RegularFileError::NotRegular { .. } => {
@@ -68,7 +68,7 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppErr
     } else {
         context
             .output()
-            .print_lines(&finding_lines(&shown, &findings))?;
+            .print_lines(&finding_lines(&name, &findings))?;
     }
     Ok(if errors == 0 {
         ExitCode::Success
@@ -77,7 +77,8 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppErr
     })
 }
 
-/// Checks whether the task's model has a price. Ignores a profile that does not exist here.
+/// Returns a finding if the task has a cost limit and its model has no price. Ignores a profile that
+/// does not exist here.
 fn unknown_price(task: &TaskFile, context: &Context) -> Option<LintFinding> {
     let Ok(choice) = model_choice(None, None, Some(task), &context.app) else {
         return None;
@@ -96,17 +97,19 @@ fn count_severity(findings: &[LintFinding], severity: LintSeverity) -> usize {
 pub(super) fn finding_lines(file: &str, findings: &[LintFinding]) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for finding in findings {
-        let place = [finding.line, finding.column]
+        let position = [finding.line, finding.column]
             .into_iter()
             .flatten()
-            .fold(file.to_owned(), |place, number| format!("{place}:{number}"));
+            .fold(file.to_owned(), |position, number| {
+                format!("{position}:{number}")
+            });
         let (word, tone) = match finding.severity {
             LintSeverity::Error => ("error", Tone::Bad),
             LintSeverity::Warning => ("warning", Tone::Warn),
         };
         lines.push(
             StyledLine::new()
-                .strong(&format!("{place}: "))
+                .strong(&format!("{position}: "))
                 .span(tone, word)
                 .quiet(&format!("[{}]", finding.code))
                 .plain(" ")
@@ -125,16 +128,16 @@ pub(super) fn finding_lines(file: &str, findings: &[LintFinding]) -> Vec<StyledL
 fn summary_line(file: &str, findings: &[LintFinding]) -> StyledLine {
     let errors = count_severity(findings, LintSeverity::Error);
     let warnings = count_severity(findings, LintSeverity::Warning);
-    let warned = format::plural(warnings as u64, "warning", "warnings");
+    let warning_count = format::plural(warnings as u64, "warning", "warnings");
     if errors > 0 {
         let errors = format::plural(errors as u64, "error", "errors");
         StyledLine::from_text(&format!("{file}: "))
             .span(Tone::Bad, &errors)
-            .plain(&format!(", {warned}"))
+            .plain(&format!(", {warning_count}"))
     } else {
         let line = StyledLine::from_text(&format!("{file}: ")).span(Tone::Good, "ok");
         if warnings > 0 {
-            line.plain(&format!(", {warned}"))
+            line.plain(&format!(", {warning_count}"))
         } else {
             line
         }

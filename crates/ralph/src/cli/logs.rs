@@ -1,4 +1,5 @@
-//! `ralph logs`: prints the log of a run; with `--follow` also new lines and the live output of the running command.
+//! `ralph logs`: prints the log of a run; with `--follow` also new lines and the live output of the
+//! running command.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -22,7 +23,6 @@ use crate::terminal::styled_line::StyledLine;
 /// Arguments of `logs`.
 #[derive(Debug, Args)]
 pub(super) struct LogsArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: FollowedRunArg,
     /// Print new lines and live output until no process works on the run
@@ -53,7 +53,7 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppErr
         output: context.output(),
     };
     if args.follow {
-        // Live output contains no errors.
+        // Live output is not part of the error log.
         let live = (!args.errors).then(|| LiveFollower::new(&dir));
         follow(&dir, &mut log, live)?;
     } else {
@@ -64,24 +64,24 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppErr
 
 fn follow(dir: &RunDir, log: &mut LogTail, mut live: Option<LiveFollower>) -> Result<(), AppError> {
     // Prints the whole log first, then the end of the live output so far.
-    let mut shown = log.print_new(PartialLine::Hold)?;
+    let mut reader = log.print_new(PartialLine::Hold)?;
     let mut limit = EARLIER_LIVE_LINES;
-    while shown == StdoutReader::Connected {
+    while reader == StdoutReader::Connected {
         // Checked before reading, so that the last lines of a process are not missed.
-        let held = dir.is_held();
+        let is_held = dir.is_held();
         if let Some(live) = &mut live {
-            shown = print_live(dir, live, limit, log.output)?;
+            reader = print_live(dir, live, limit, log.output)?;
             limit = usize::MAX;
         }
-        let rest = if held {
+        let partial = if is_held {
             PartialLine::Hold
         } else {
             PartialLine::Print
         };
-        if shown == StdoutReader::Connected {
-            shown = log.print_new(rest)?;
+        if reader == StdoutReader::Connected {
+            reader = log.print_new(partial)?;
         }
-        if !held {
+        if !is_held {
             return Ok(());
         }
         std::thread::sleep(POLL_INTERVAL);
@@ -125,7 +125,7 @@ struct LogTail {
 
 impl LogTail {
     /// Prints the new content since the last call.
-    fn print_new(&mut self, rest: PartialLine) -> Result<StdoutReader, AppError> {
+    fn print_new(&mut self, partial: PartialLine) -> Result<StdoutReader, AppError> {
         loop {
             let bytes = match self.read_chunk() {
                 Ok(bytes) => bytes,
@@ -136,10 +136,10 @@ impl LogTail {
                 Err(source) => return Err(StoreError::when("read", &self.path)(source).into()),
             };
             let is_full = bytes.len() as u64 == CHUNK_BYTES;
-            let whole_lines = bytes.iter().rposition(|byte| *byte == b'\n');
-            let length = match whole_lines {
-                Some(end) if is_full || rest == PartialLine::Hold => end + 1,
-                None if !is_full && rest == PartialLine::Hold => 0,
+            let last_newline = bytes.iter().rposition(|byte| *byte == b'\n');
+            let length = match last_newline {
+                Some(end) if is_full || partial == PartialLine::Hold => end + 1,
+                None if !is_full && partial == PartialLine::Hold => 0,
                 Some(_) | None => bytes.len(),
             };
             if length == 0 {

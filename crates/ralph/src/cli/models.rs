@@ -1,4 +1,4 @@
-//! `ralph models`: lists the profiles with their prices, and tests one.
+//! `ralph models`: lists the profiles with their prices, tests one, or stores newer prices.
 
 use std::time::Duration;
 
@@ -35,15 +35,14 @@ pub(super) struct ModelsArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// What to do instead of listing them.
     #[command(subcommand)]
     pub command: Option<ModelsCommand>,
 }
 
-/// What can be done with models besides listing them.
+/// The subcommands of `models`.
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelsCommand {
-    /// Ask a model once and show what comes back
+    /// Send one request to a model and show its reply
     Test {
         /// The profile, or a model such as zai/glm-4.7
         #[arg(value_parser = NonEmptyStringValueParser::new())]
@@ -54,7 +53,7 @@ pub(super) enum ModelsCommand {
     },
     /// Store a price map in LiteLLM's format, for all later runs
     UpdatePrices {
-        /// The map: a file, or an https address
+        /// The price map: a file or an https address
         #[arg(value_name = "FILE|URL", value_parser = NonEmptyStringValueParser::new())]
         source: String,
         /// Print JSON
@@ -63,7 +62,7 @@ pub(super) enum ModelsCommand {
     },
 }
 
-/// The prompt of a test. The expected reply does nothing.
+/// The prompt of a test. The expected reply has no actions.
 const TEST_SYSTEM_PROMPT: &str = "You answer with one JSON object and nothing else.";
 const TEST_PROMPT: &str = r#"This is a test of the connection. Answer with exactly this JSON object:
 {"summary": "ready", "actions": [], "claims": {"checkboxes_checked": [], "milestones_completed": []}}"#;
@@ -73,7 +72,7 @@ const SHOWN_COLUMNS: usize = 200;
 
 const HEADER: [&str; 5] = ["PROFILE", "MODEL", "$/M IN·OUT", "KEY", "TAGS"];
 
-/// Lists the profiles, or tests one of their models.
+/// Lists the profiles, or runs a subcommand.
 pub(super) fn run(args: ModelsArgs, context: &Context) -> Result<ExitCode, AppError> {
     match args.command {
         None => list_profiles(args.json, context),
@@ -86,7 +85,7 @@ pub(super) fn run(args: ModelsArgs, context: &Context) -> Result<ExitCode, AppEr
     }
 }
 
-/// One profile, for people and scripts.
+/// A profile in the table and in the JSON.
 #[derive(Debug, Serialize)]
 struct ProfileEntry {
     profile: String,
@@ -279,7 +278,7 @@ fn format_price(price: &Price) -> String {
     format!("{} · {}", price.input.dollars(), price.output.dollars())
 }
 
-/// Sends one request to a model.
+/// Sends one request to a model. A reply that could not be performed sets the exit code to 1.
 async fn test_model(name: String, is_json: bool, context: &Context) -> Result<ExitCode, AppError> {
     let chosen = choose_model(&name, context)?;
     let request = ModelRequest {
@@ -290,37 +289,37 @@ async fn test_model(name: String, is_json: bool, context: &Context) -> Result<Ex
     };
     let clock = context.app.clock();
     let started = clock.monotonic();
-    let asked = chosen.model.ask_once(&request).await;
-    let waited = clock.monotonic().saturating_sub(started);
-    let reply = asked.map_err(|error| test_failed(&chosen.choice, error))?;
+    let response = chosen.model.ask_once(&request).await;
+    let duration = clock.monotonic().saturating_sub(started);
+    let reply = response.map_err(|error| test_failed(&chosen.choice, error))?;
     let cost = reply
         .billed
         .unwrap_or_else(|| price::cost(&price_or_highest(&chosen.choice), &reply.usage));
-    let trouble = reply_problem(&reply);
+    let problem = reply_problem(&reply);
     if is_json {
         context.output().print_json(&json!({
             "profile": chosen.choice.profile,
             "model": chosen.choice.model,
             "answered_by": reply.answered_by,
             "reply": reply.text,
-            "usable": trouble.is_none(),
-            "problem": trouble,
+            "usable": problem.is_none(),
+            "problem": problem,
             "usage": reply.usage,
             "cost_usd": chosen.choice.price.map(|_| cost),
-            "duration_ms": u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
+            "duration_ms": u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         }))?;
     } else {
-        let lines = reply_lines(&chosen, &reply, trouble.as_deref(), cost, waited);
+        let lines = reply_lines(&chosen, &reply, problem.as_deref(), cost, duration);
         context.output().print_lines(&lines)?;
     }
-    Ok(if trouble.is_none() {
+    Ok(if problem.is_none() {
         ExitCode::Success
     } else {
         ExitCode::Runtime
     })
 }
 
-/// Returns the model of a profile, or a model by its name.
+/// Returns the model of a profile; a name with `/` or `:` that is not a profile is a model.
 fn choose_model(name: &str, context: &Context) -> Result<ChosenModel, AppError> {
     let models = context.app.models()?;
     let profiles = context.app.profiles()?;
@@ -354,7 +353,7 @@ fn test_failed(choice: &ModelChoice, error: ModelError) -> AppError {
     AppError::runtime(what, why, hint)
 }
 
-/// Returns why a reply could not be executed.
+/// Returns why the actions of a reply could not be performed.
 fn reply_problem(reply: &ModelReply) -> Option<String> {
     match reply.finish {
         FinishReason::Length => Some("the answer was cut off at the output limit".into()),
@@ -370,11 +369,11 @@ fn reply_problem(reply: &ModelReply) -> Option<String> {
 fn reply_lines(
     chosen: &ChosenModel,
     reply: &ModelReply,
-    trouble: Option<&str>,
+    problem: Option<&str>,
     cost: Usd,
-    waited: Duration,
+    duration: Duration,
 ) -> Vec<StyledLine> {
-    let answered = reply.answered_by.as_deref().unwrap_or("it does not say");
+    let answered_by = reply.answered_by.as_deref().unwrap_or("not reported");
     let usage = &reply.usage;
     let tokens = format!(
         "{} in, {} out, {} from a cache",
@@ -389,13 +388,13 @@ fn reply_lines(
     let text = width::truncate(&sanitize::line(&reply.text), SHOWN_COLUMNS);
     let mut lines = vec![
         field_line("model", &chosen.choice.model),
-        field_line("answered", &sanitize::line(answered)),
+        field_line("answered", &sanitize::line(answered_by)),
         field_line("reply", &text),
         field_line("tokens", &tokens),
         field_line("cost", &cost),
-        field_line("time", &format::duration(waited)),
+        field_line("time", &format::duration(duration)),
     ];
-    lines.push(match trouble {
+    lines.push(match problem {
         None => field_line("usable", "").span(Tone::Good, "yes"),
         Some(why) => field_line("usable", "")
             .span(Tone::Bad, "no")

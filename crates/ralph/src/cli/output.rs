@@ -23,18 +23,18 @@ pub enum StdoutReader {
 /// The output of commands.
 #[derive(Debug, Clone, Copy)]
 pub struct CliOutput {
-    look: StdoutStyle,
+    style: StdoutStyle,
 }
 
 impl CliOutput {
     /// Creates an output with this style.
-    pub fn new(look: StdoutStyle) -> Self {
-        Self { look }
+    pub fn new(style: StdoutStyle) -> Self {
+        Self { style }
     }
 
     /// Returns the style.
-    pub fn look(self) -> StdoutStyle {
-        self.look
+    pub fn style(self) -> StdoutStyle {
+        self.style
     }
 
     /// Prints styled lines.
@@ -42,10 +42,10 @@ impl CliOutput {
         self,
         lines: impl IntoIterator<Item = &'a StyledLine>,
     ) -> Result<StdoutReader, AppError> {
-        let columns = self.look.columns();
+        let columns = self.style.columns();
         let text: String = lines
             .into_iter()
-            .map(|line| line.render(self.look.colour(), columns) + "\n")
+            .map(|line| line.render(self.style.colour(), columns) + "\n")
             .collect();
         self.print_text(&text)
     }
@@ -69,7 +69,7 @@ impl CliOutput {
             Err(error) => Err(AppError::runtime(
                 "cannot write to standard output",
                 error.to_string(),
-                "look where it goes to",
+                "check where it is redirected",
             )),
         }
     }
@@ -99,7 +99,7 @@ impl CliOutput {
     }
 }
 
-/// Formats an error as one line, regardless of its content.
+/// Formats an error as one line, even if its parts contain line breaks.
 fn error_line(error: &AppError) -> String {
     let parts: Vec<String> = error.parts().map(sanitize::line).collect();
     format!("ralph: {}", parts.join(" — "))

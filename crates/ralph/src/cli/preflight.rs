@@ -17,24 +17,24 @@ use super::run::EngineName;
 /// Arguments of `preflight`.
 #[derive(Debug, Args)]
 pub(super) struct PreflightArgs {
-    /// The task file; left out, it is `ralph_task.md` if that is there
+    /// The task file [default: `ralph_task.md`, if it exists]
     pub file: Option<PathBuf>,
-    /// Take this repository instead of the task's
+    /// Use this repository instead of the task's
     #[arg(long, value_name = "PATH|URL", value_parser = NonEmptyStringValueParser::new())]
     pub repo: Option<String>,
-    /// Look at this sandbox provider
+    /// Check this sandbox provider
     #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
     pub sandbox: Option<String>,
-    /// Choose the engine
+    /// Use this engine
     #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
-    /// Look at this agent: claude, codex, opencode, or one of config/agents.toml
+    /// Check this agent: claude, codex, opencode, or one from config/agents.toml
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub agent: Option<String>,
-    /// Look at this model profile
+    /// Check this model profile
     #[arg(long, conflicts_with = "model", value_parser = NonEmptyStringValueParser::new())]
     pub profile: Option<String>,
-    /// Look at this model, such as scripted:FILE.jsonl
+    /// Check this model, such as scripted:FILE.jsonl
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub model: Option<String>,
     /// Print JSON

@@ -14,7 +14,6 @@ use super::steer;
 /// Arguments of `profile`.
 #[derive(Debug, Args)]
 pub(super) struct ProfileArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
     /// The profile in config/models.yaml

@@ -1,4 +1,4 @@
-//! `ralph proxy`: the standalone credential port.
+//! `ralph proxy`: serves an agent's API to other programs and adds the credential.
 
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
@@ -23,87 +23,87 @@ use crate::terminal::styled_line::StyledLine;
 /// Arguments of `proxy`.
 #[derive(Debug, Args)]
 pub(super) struct ProxyArgs {
-    /// The agent whose API is spoken
+    /// The agent whose API the proxy serves
     #[arg(long, value_name = "NAME", default_value = AgentName::DEFAULT, value_parser = AgentName::parse)]
     pub agent: AgentName,
-    /// Listen here
+    /// Listen on this address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18080")]
     pub listen: SocketAddr,
     /// Send requests to this API instead of the provider's own
     #[arg(long, value_name = "URL", value_parser = BaseUrl::parse)]
     pub target: Option<BaseUrl>,
-    /// End after this time without a request, such as 300s; 0 never does
+    /// Exit after this time without a request, such as 300s; 0 disables the timeout
     #[arg(long, value_name = "TIME", default_value = "300s", value_parser = duration::parse)]
     pub idle_timeout: Duration,
 }
 
-/// Reads the credential and serves until the proxy is idle or ended.
+/// Reads the credential and serves until the idle timeout or a signal.
 pub(super) fn run(args: &ProxyArgs, context: &Context) -> Result<ExitCode, AppError> {
     let agent = AgentAuth::for_agent(&args.agent);
     let upstream = ProxyUpstream::for_agent(&agent, args.target.as_ref()).ok_or_else(|| {
         AppError::usage(
-            format!("cannot be the proxy of agent {}", args.agent),
+            format!("cannot start a proxy for agent {}", args.agent),
             "ralph does not know the API of this agent",
-            "use the name of an agent whose API it speaks: claude, codex, opencode",
+            "name an agent whose API it knows: claude, codex, opencode",
         )
     })?;
-    let pipe = "pipe it in: `ralph get-token | ralph proxy`";
+    let pipe_hint = "pipe it in: `ralph get-token | ralph proxy`";
     if io::stdin().is_terminal() {
         return Err(AppError::usage(
             "no credential provided on stdin",
-            "it is a terminal",
-            pipe,
+            "standard input is a terminal",
+            pipe_hint,
         ));
     }
     let credential = read_credential(io::stdin().lock(), &agent).map_err(|error| match &error {
-        CredentialError::Empty => AppError::runtime(error.to_string(), "", pipe),
+        CredentialError::Empty => AppError::runtime(error.to_string(), "", pipe_hint),
         CredentialError::Lines { .. }
         | CredentialError::Mode
         | CredentialError::UnsupportedMode(_)
         | CredentialError::Read(_) => AppError::runtime(
-            "cannot take the credential from stdin",
+            "cannot read the credential from stdin",
             error.to_string(),
-            pipe,
+            pipe_hint,
         ),
     })?;
     context.app.add_secret("CREDENTIAL", &credential.secret);
     block_on(serve_proxy(args, upstream, credential, context))
 }
 
-/// Refuses to send a credential to the provider that may belong to another API.
+/// Refuses a credential that may belong to another API than the provider's own.
 async fn require_own_credential(
     agent: &AgentName,
     upstream: &ProxyUpstream,
     credential: &ProxyCredential,
     context: &Context,
 ) -> Result<(), AppError> {
-    let (own, mark) = (&upstream.address, upstream.wire.key_prefix());
+    let (own, prefix) = (&upstream.address, upstream.wire.key_prefix());
     let secret = credential.secret.expose();
     if let Some(address) = stored_address(agent, secret, context).await? {
         return Err(AppError::usage(
-            format!("the token of agent {agent} is not for {own}"),
-            format!("it was stored for {address} alone"),
-            format!("name that with `--target {address}`"),
+            format!("the token of agent {agent} cannot be sent to {own}"),
+            format!("it was stored for {address} only"),
+            format!("use `--target {address}`"),
         ));
     }
     if credential.mode == AuthMode::Gateway {
         return Err(AppError::usage(
-            format!("the key of a gateway is not for {own}"),
+            format!("the key of a gateway cannot be sent to {own}"),
             "it is sent to its gateway only",
-            "name that with `--target URL`",
+            "name the gateway with `--target URL`",
         ));
     }
     if !upstream.wire.matches_key(secret) {
         return Err(AppError::usage(
             format!("the credential does not look like one for {own}"),
-            format!("those begin with `{mark}`"),
-            "name the API that it is for with `--target URL`",
+            format!("its credentials start with `{prefix}`"),
+            "name the API of the credential with `--target URL`",
         ));
     }
     Ok(())
 }
 
-/// Returns the address that exactly this credential was stored with.
+/// Returns the address that this credential was stored with, if it is stored with one.
 async fn stored_address(
     agent: &AgentName,
     secret: &str,
@@ -141,20 +141,20 @@ async fn serve_proxy(
             return Ok(ExitCode::Success);
         }
     };
-    let sockets = TcpListener::bind(args.listen).await;
-    let bound = sockets.and_then(|sockets| Ok((sockets.local_addr()?, sockets)));
-    let (address, sockets) = bound.map_err(|error| {
+    let listener = TcpListener::bind(args.listen).await;
+    let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
+    let (address, listener) = bound.map_err(|error| {
         AppError::runtime(
             format!("cannot listen on {}", args.listen),
             error.to_string(),
-            "end what listens there, or choose another place with `--listen`",
+            "end the program that listens there, or choose another address with `--listen`",
         )
     })?;
     let route = upstream.route(mode, secret).map_err(|error| {
         AppError::runtime(
             "cannot use the credential",
             error.to_string(),
-            "look at what is piped in, and at `--target`",
+            "check the piped credential and `--target`",
         )
     })?;
     notice.address = address;
@@ -170,11 +170,11 @@ async fn serve_proxy(
     )
     .await?;
     // Registered before the announcement: a replacing proxy ends this one with a signal.
-    let told = shutdown_signal()?;
+    let shutdown = shutdown_signal()?;
     lease.publish(&notice)?;
     announce(args, "listens", &notice, context)?;
-    let ended = serve(sockets, gate, args.idle_timeout, told).await;
-    Ok(match ended.map_err(|error| start_error(&error))? {
+    let exit = serve(listener, gate, args.idle_timeout, shutdown).await;
+    Ok(match exit.map_err(|error| start_error(&error))? {
         ProxyExit::Idle => {
             let seconds = args.idle_timeout.as_secs();
             print_notice(
@@ -187,10 +187,10 @@ async fn serve_proxy(
     })
 }
 
-/// Announces the proxy and prints the variables that programs need to use it.
+/// Announces the proxy on standard error and prints the variables that programs need to use it.
 fn announce(
     args: &ProxyArgs,
-    does: &str,
+    verb: &str,
     notice: &ProxyNotice,
     context: &Context,
 ) -> Result<(), AppError> {
@@ -203,12 +203,12 @@ fn announce(
     let agent = &args.agent;
     print_notice(
         context,
-        &format!("ralph: proxy for agent {agent} {does} on {address} ({mode}, to {target})"),
+        &format!("ralph: proxy for agent {agent} {verb} on {address} ({mode}, to {target})"),
     );
     if !is_loopback(*address) {
         print_notice(
             context,
-            "ralph: other machines reach it, and what they send is not encrypted on the way — use it in a network of your own only",
+            "ralph: other machines can reach it, and their requests are not encrypted — use it only in a network that you trust",
         );
     }
     let lines: Vec<String> = notice
@@ -230,14 +230,14 @@ fn print_notice(context: &Context, text: &str) {
         .print_stderr_lines([&StyledLine::from_text(text)]);
 }
 
-/// Returns a future that completes on a signal to end.
+/// Returns a future that completes on the first SIGINT or SIGTERM.
 fn shutdown_signal() -> Result<impl Future<Output = ()>, AppError> {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
     let [Ok(mut interrupt), Ok(mut terminate)] = kinds.map(signal) else {
         return Err(AppError::runtime(
             "cannot listen for signals",
             "the system does not allow it",
-            "look at the limits of this user (`ulimit -a`)",
+            "check the limits of this user (`ulimit -a`)",
         ));
     };
     Ok(async move {

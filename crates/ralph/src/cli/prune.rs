@@ -15,13 +15,13 @@ use crate::terminal::styled_line::{StyledLine, Tone};
 /// Arguments of `prune-sandboxes`.
 #[derive(Debug, Args)]
 pub(super) struct PruneArgs {
-    /// Only sandboxes of this provider
+    /// Remove only sandboxes of this provider
     #[arg(long = "type", value_enum, value_name = "TYPE")]
     pub provider: Option<ProviderName>,
-    /// Also those of runs that were not resumed for so long, such as 2d or 12h
+    /// Also remove sandboxes of runs that were not resumed for this long, such as 2d or 12h
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     pub max_age: Option<Duration>,
-    /// List them and remove nothing
+    /// List the sandboxes and remove nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON
@@ -29,7 +29,7 @@ pub(super) struct PruneArgs {
     pub json: bool,
 }
 
-/// A sandbox provider that can be looked after.
+/// The sandbox providers that `prune-sandboxes` and `selftest` accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProviderName {
     /// Containers of a Docker Engine

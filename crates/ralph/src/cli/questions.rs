@@ -26,13 +26,13 @@ impl StartQuestions for TerminalQuestions {
 
 /// Shows the proposals and asks whether the user approves them.
 pub(super) fn confirm_proposals(review: &TrustReview, question: &str) -> bool {
-    let mut shown = format!("{} proposes:\n", review.repository());
+    let mut proposals = format!("{} proposes:\n", review.repository());
     for line in review_lines(review) {
-        shown.push_str(&line.render(Colour::Unused, None));
-        shown.push('\n');
+        proposals.push_str(&line.render(Colour::Unused, None));
+        proposals.push('\n');
     }
     matches!(
-        ask(&format!("{shown}{question} [y/N] ")).as_deref(),
+        ask(&format!("{proposals}{question} [y/N] ")).as_deref(),
         Some("y" | "yes")
     )
 }
@@ -43,9 +43,9 @@ fn ask(question: &str) -> Option<String> {
     if !(io::stdin().is_terminal() && stderr.is_terminal()) {
         return None;
     }
-    let shown = write!(stderr, "{question}").and_then(|()| stderr.flush());
+    let written = write!(stderr, "{question}").and_then(|()| stderr.flush());
     let mut answer = String::new();
-    match shown.and_then(|()| io::stdin().read_line(&mut answer)) {
+    match written.and_then(|()| io::stdin().read_line(&mut answer)) {
         Ok(_) => Some(answer.trim().to_lowercase()),
         Err(_) => None,
     }

@@ -16,7 +16,7 @@ pub(super) fn run(args: &RunArg, context: &Context) -> Result<ExitCode, AppError
     // Nothing is in progress, so there is no spinner.
     let mode = context
         .output()
-        .look()
+        .style()
         .output_mode(SpinnerVisibility::Hidden);
     let mut view = RunView::new(Box::new(io::stdout()), mode);
     JournalFollower::new(&dir).read_new(&mut |record, state| view.show(record, state))?;

@@ -13,7 +13,6 @@ use super::steer;
 /// Arguments of `resume`.
 #[derive(Debug, Args)]
 pub(super) struct ResumeArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
     /// Print JSON, one record per line

@@ -1,4 +1,4 @@
-//! `ralph run`: works on a task until its branch is verified, or reports why it is not.
+//! `ralph run`: plans a run and works on it, or continues the task's unfinished run.
 
 use std::path::PathBuf;
 
@@ -35,16 +35,16 @@ pub(super) struct RunArgs {
     /// The task file
     #[arg(default_value = TASK_FILE)]
     pub file: PathBuf,
-    /// Take this repository instead of the task's
+    /// Use this repository instead of the task's
     #[arg(long, value_name = "PATH|URL", value_parser = NonEmptyStringValueParser::new())]
     pub repo: Option<String>,
     /// Run commands in a sandbox of this provider
     #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]
     pub sandbox: Option<String>,
-    /// Choose the engine
+    /// Use this engine
     #[arg(long, value_enum)]
     pub engine: Option<EngineName>,
-    /// Let this agent do the work: claude, codex, opencode, or one of config/agents.toml
+    /// Use this agent: claude, codex, opencode, or one from config/agents.toml
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub agent: Option<String>,
     /// Use this model profile
@@ -62,12 +62,11 @@ pub(super) struct RunArgs {
     /// Print JSON, one record per line
     #[arg(long)]
     pub json: bool,
-    /// What to do when the task has an unfinished run.
     #[command(flatten)]
-    pub again: UnfinishedRunArgs,
+    pub unfinished_run: UnfinishedRunArgs,
 }
 
-/// What to do when the task has an unfinished run.
+/// The choice between a new run and the task's unfinished one.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub(super) struct UnfinishedRunArgs {
@@ -104,7 +103,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
     let (file, task) = planning::read_task(&request.file, app)?;
     let unfinished = match find_unfinished(&file.to_string_lossy(), &app.state_dir()?) {
         // An unreadable run does not prevent a new one.
-        Err(_) if args.again.new || args.dry_run => None,
+        Err(_) if args.unfinished_run.new || args.dry_run => None,
         found => found?,
     };
     if let Some(unfinished) = unfinished
@@ -123,10 +122,10 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
     } else {
         ApprovalMode::Require
     };
-    let asking = (app, &TerminalQuestions as _);
-    let review = require_approval(&request, (&file, &task), mode, asking).await?;
+    let questions = (app, &TerminalQuestions as _);
+    let review = require_approval(&request, (&file, &task), mode, questions).await?;
     if !review.is_clear() {
-        return Box::pin(show_refused(
+        return Box::pin(show_unapproved(
             &request,
             (file, task),
             &review,
@@ -139,16 +138,16 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         show_plan(&planned, &review, args.json, context)?;
         return Ok(ExitCode::Success);
     }
-    let work = RunStart {
+    let start = RunStart {
         planned,
         effort: args.effort(),
-        unfinished_runs: if args.again.new {
+        unfinished_runs: if args.unfinished_run.new {
             UnfinishedRunPolicy::Allow
         } else {
             UnfinishedRunPolicy::Refuse
         },
     };
-    let (run, mode) = Box::pin(prepare(work, args.json, context)).await?;
+    let (run, mode) = Box::pin(prepare(start, args.json, context)).await?;
     Box::pin(drive(run, mode)).await
 }
 
@@ -166,10 +165,12 @@ impl RunArgs {
     }
 
     fn unfinished_choice(&self) -> Option<UnfinishedRunChoice> {
-        if self.again.new {
+        if self.unfinished_run.new {
             Some(UnfinishedRunChoice::New)
         } else {
-            self.again.resume.then_some(UnfinishedRunChoice::Resume)
+            self.unfinished_run
+                .resume
+                .then_some(UnfinishedRunChoice::Resume)
         }
     }
 
@@ -184,22 +185,25 @@ impl RunArgs {
 
 /// Prepares a planned run, and shows the progress of its image.
 pub(super) async fn prepare(
-    work: RunStart,
+    start: RunStart,
     is_json: bool,
     context: &Context,
 ) -> Result<(ReadyRun, OutputMode), AppError> {
     let mode = context.view_mode(is_json, &context.app.settings()?);
-    let mut shown = ImageProgressOutput::with_mode(mode);
-    let prepared = prepare_start(work, &context.app, &mut |progress| shown.show(progress)).await;
+    let mut progress_output = ImageProgressOutput::with_mode(mode);
+    let prepared = prepare_start(start, &context.app, &mut |progress| {
+        progress_output.show(progress)
+    })
+    .await;
     match prepared {
         Ok(run) => Ok((run, mode)),
-        Err(error) => Err(shown.into_error(error)),
+        Err(error) => Err(progress_output.into_error(error)),
     }
 }
 
-/// Shows the possible part of the plan of a run that unapproved proposals prevent, and returns the
-/// error.
-async fn show_refused(
+/// Shows as much of the plan as possible for a run whose proposals are not approved, prints the
+/// error and returns its exit code.
+async fn show_unapproved(
     request: &RunRequest,
     task: (PathBuf, TaskFile),
     review: &TrustReview,

@@ -6,7 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 /// A run, for commands that need nothing else.
 #[derive(Debug, Args)]
 pub(super) struct RunArg {
-    /// The run: its id, the start of it, its task's id, or `last`
+    /// The run: its id or a prefix of it, its task's id, or `last`
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub run: String,
 }
@@ -14,7 +14,7 @@ pub(super) struct RunArg {
 /// A run, for commands that follow one.
 #[derive(Debug, Args)]
 pub(super) struct FollowedRunArg {
-    /// The run: its id, the start of it, its task's id, or `last`
+    /// The run: its id or a prefix of it, its task's id, or `last`
     #[arg(default_value = "last", value_parser = NonEmptyStringValueParser::new())]
     pub run: String,
 }

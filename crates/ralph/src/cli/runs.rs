@@ -42,8 +42,8 @@ pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppErr
         output.print_lines(&[StyledLine::from_text("no runs yet; `ralph run` starts one")])?;
     } else {
         output.print_lines(&table(&summaries, context.app.clock().now()))?;
-        let unread = summaries.iter().filter(|run| run.status == NEEDS_UPGRADE);
-        let notes: Vec<StyledLine> = unread.filter_map(unreadable_note).collect();
+        let unreadable = summaries.iter().filter(|run| run.status == NEEDS_UPGRADE);
+        let notes: Vec<StyledLine> = unreadable.filter_map(unreadable_note).collect();
         output.print_lines(&notes)?;
     }
     Ok(ExitCode::Success)
@@ -107,14 +107,14 @@ fn row(summary: &RunSummary, now: jiff::Timestamp) -> [String; 8] {
     ]
 }
 
-/// Returns why a run cannot be read, for a line below the table, because the column has space for
-/// one word only.
+/// Returns a line below the table with the reason why a run cannot be read: its column has space for
+/// only one word.
 fn unreadable_note(summary: &RunSummary) -> Option<StyledLine> {
     let reason = summary.reason.as_ref()?;
     Some(StyledLine::from_text("note: ").wrapped(Tone::Plain, reason))
 }
 
-/// Returns the tone of a status in one word.
+/// Returns the tone of a status.
 pub(super) fn status_tone(status: &str) -> Tone {
     match status {
         "succeeded" => Tone::Good,

@@ -21,10 +21,10 @@ pub(super) struct SelftestArgs {
         default_value = "docker"
     )]
     pub provider: ProviderName,
-    /// Try out this coding agent; left out, it is claude
+    /// Test this coding agent [default: claude]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub agent: Option<String>,
-    /// Need no token and no network: the agent asks a stand-in for its provider inside of this program
+    /// Use no token and no network: a local replacement for the provider answers the agent
     #[arg(long)]
     pub offline: bool,
     /// Print JSON

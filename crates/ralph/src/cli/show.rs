@@ -20,7 +20,6 @@ use crate::terminal::styled_line::StyledLine;
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
     /// Print JSON
@@ -42,7 +41,7 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, AppErr
             findings: state.findings,
         })?;
     } else {
-        let style = match output.look().columns() {
+        let style = match output.style().columns() {
             Some(columns) => Style::Rich { columns },
             None => Style::Plain,
         };
@@ -57,7 +56,7 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, AppErr
     Ok(ExitCode::Success)
 }
 
-/// The JSON of a run: its summary and its steering details.
+/// The JSON of a run: its summary, steering details and last verdict.
 #[derive(Serialize)]
 struct RunDetails {
     #[serde(flatten)]
@@ -113,7 +112,8 @@ fn run_lines(
     lines
 }
 
-/// Describes whether the run is circling, the signals, and the responses.
+/// Describes the loop score with its signals, the profile that was switched to, and an unapplied
+/// report.
 fn circling_lines(state: &RunState) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let report = state.last_metrics.as_ref();
@@ -136,8 +136,8 @@ fn circling_lines(state: &RunState) -> Vec<StyledLine> {
         lines.push(field_line("profile", profile));
     }
     if let Some((number, report)) = &state.doctor.report {
-        let told = format!("report {number}, not applied: {}", report.summary);
-        lines.push(field_line("doctor", &told));
+        let text = format!("report {number}, not applied: {}", report.summary);
+        lines.push(field_line("doctor", &text));
     }
     lines
 }

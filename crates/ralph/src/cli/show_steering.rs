@@ -1,4 +1,4 @@
-//! Lines of `ralph show` about hosts and messages.
+//! Lines of `ralph show` about hosts, provider tools and messages.
 
 use ralph_app::runs::{BlockedHostEntry, MessageEntry, ShownProviderTool, SteeringDetails};
 use ralph_core::event::MessageState;
@@ -14,30 +14,30 @@ const MAX_MESSAGE_CHARACTERS: usize = 100;
 /// Returns the lines of the text output, which may be empty.
 pub(super) fn steering_lines(details: &SteeringDetails) -> Vec<StyledLine> {
     let blocked = details.blocked_hosts.iter().take(MAX_LISTED_HOSTS);
-    let whom = if details.is_over {
+    let scope = if details.is_over {
         " for later runs"
     } else {
         ""
     };
-    let mut told: Vec<(&str, String)> = blocked
+    let mut fields: Vec<(&str, String)> = blocked
         .map(|blocked| {
             let BlockedHostEntry { host, allow } = blocked;
-            ("blocked", format!("{host} · `{allow}` allows it{whom}"))
+            ("blocked", format!("{host} · `{allow}` allows it{scope}"))
         })
         .collect();
     let more = details.blocked_hosts.len().saturating_sub(MAX_LISTED_HOSTS);
     if more > 0 {
-        told.push(("blocked", format!("and {more} more, in `--json`")));
+        fields.push(("blocked", format!("and {more} more, in `--json`")));
     }
     if details.further_blocked > 0 {
         let count = details.further_blocked;
-        told.push((
+        fields.push((
             "blocked",
             format!("and {count} further hosts, in `egress.jsonl`"),
         ));
     }
     let tools = details.provider_tools.iter().take(MAX_LISTED_HOSTS);
-    told.extend(tools.map(|tool| {
+    fields.extend(tools.map(|tool| {
         let ShownProviderTool {
             provider,
             what,
@@ -46,13 +46,13 @@ pub(super) fn steering_lines(details: &SteeringDetails) -> Vec<StyledLine> {
         ("provider", format!("{action}: {what} at {provider}"))
     }));
     if !details.allowed_hosts.is_empty() {
-        told.push(("allowed", details.allowed_hosts.join(", ")));
+        fields.push(("allowed", details.allowed_hosts.join(", ")));
     }
     let messages = details.messages.iter();
-    told.extend(messages.map(|said| ("message", message_line(said))));
+    fields.extend(messages.map(|message| ("message", message_line(message))));
     let mut last = "";
-    let lines = told.iter().map(|(name, text)| {
-        // A name is written only once.
+    let lines = fields.iter().map(|(name, text)| {
+        // Consecutive fields with the same name show it only once.
         let shown = if *name == last { "" } else { name };
         last = name;
         field_line(shown, text)
@@ -60,13 +60,17 @@ pub(super) fn steering_lines(details: &SteeringDetails) -> Vec<StyledLine> {
     lines.collect()
 }
 
-fn message_line(said: &MessageEntry) -> String {
-    let state = match said.state {
+fn message_line(message: &MessageEntry) -> String {
+    let state = match message.state {
         MessageState::Queued => "queued",
         MessageState::Delivered => "delivered",
         MessageState::Acknowledged => "acknowledged",
     };
-    let words = said.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = message
+        .text
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     let mut shown: String = words.chars().take(MAX_MESSAGE_CHARACTERS).collect();
     if shown.len() < words.len() {
         shown.push('…');

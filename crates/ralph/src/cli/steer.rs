@@ -1,4 +1,5 @@
-//! `ralph pause`, `rotate`, `stop`, `guardrail`, `note` and `message`: send a command to a run and print its answer.
+//! `ralph pause`, `rotate`, `stop`, `guardrail`, `note` and `message`: send a command to a run and
+//! print its effect.
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
@@ -17,7 +18,6 @@ use crate::terminal::styled_line::StyledLine;
 /// Arguments of `message`.
 #[derive(Debug, Args)]
 pub(super) struct MessageArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
     /// The message
@@ -28,19 +28,18 @@ pub(super) struct MessageArgs {
 /// Arguments of `guardrail`.
 #[derive(Debug, Args)]
 pub(super) struct GuardrailArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
-    /// Name the sign in a few words
+    /// Name the guardrail in a few words
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub name: String,
-    /// Say when the mistake tends to happen
+    /// Describe when the mistake tends to happen
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub trigger: String,
-    /// Say what to do instead
+    /// Describe what to do instead
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub instruction: String,
-    /// Say what showed it
+    /// Describe the evidence for it
     #[arg(long, default_value = "")]
     pub evidence: String,
 }
@@ -48,13 +47,12 @@ pub(super) struct GuardrailArgs {
 /// Arguments of `note`.
 #[derive(Debug, Args)]
 pub(super) struct NoteArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
     /// The hint, in one line
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub text: String,
-    /// Say what it is about
+    /// Choose the kind of hint
     #[arg(long, value_enum, default_value = "clarify")]
     pub kind: NoteKindName,
     /// Name the author
@@ -62,14 +60,14 @@ pub(super) struct NoteArgs {
     pub author: String,
 }
 
-/// What a note is about.
+/// The kind of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum NoteKindName {
-    /// It makes a requirement clear
+    /// The hint clarifies a requirement
     Clarify,
-    /// It points to a file
+    /// The hint points to a file
     File,
-    /// It tells a decision
+    /// The hint states a decision
     Decision,
 }
 
@@ -103,21 +101,21 @@ pub(super) fn print_report(report: &SteerReport, context: &Context) -> Result<Ex
     Ok(ExitCode::Success)
 }
 
-/// Adds a sign to the guardrails.
+/// Adds a guardrail.
 pub(super) async fn guardrail(
     args: GuardrailArgs,
     context: &Context,
 ) -> Result<ExitCode, AppError> {
-    let sign = Guardrail {
+    let guardrail = Guardrail {
         name: args.name,
         trigger: args.trigger,
         instruction: args.instruction,
         evidence: args.evidence,
     };
-    send_and_report(&args.run, Command::Guardrail(sign), context).await
+    send_and_report(&args.run, Command::Guardrail(guardrail), context).await
 }
 
-/// Adds a hint to the notes.
+/// Adds a note.
 pub(super) async fn note(args: NoteArgs, context: &Context) -> Result<ExitCode, AppError> {
     let note = Note {
         kind: args.kind.into(),
@@ -127,7 +125,7 @@ pub(super) async fn note(args: NoteArgs, context: &Context) -> Result<ExitCode, 
     send_and_report(&args.run, Command::Note(note), context).await
 }
 
-/// Sends a message to the worker.
+/// Sends a message to the agent or model.
 pub(super) async fn message(args: MessageArgs, context: &Context) -> Result<ExitCode, AppError> {
     let text = args.words.join(" ");
     send_and_report(&args.run, Command::Message { text }, context).await
@@ -139,23 +137,23 @@ async fn send_and_report(
     context: &Context,
 ) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&run.run)?;
-    let answer = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
+    let outcome = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
     let state = dir.state()?;
-    let said = match answer {
+    let effect = match outcome {
         SentCommandOutcome::Done(done) if done.succeeded => done.detail,
         SentCommandOutcome::Done(done) => {
             return Err(command_failed(&state, command.verb(), &done.detail));
         }
         SentCommandOutcome::Deferred => command.effect(state.plan.agent.is_some()),
     };
-    context.output().print_lines(&[run_line(&state, &said)])?;
+    context.output().print_lines(&[run_line(&state, &effect)])?;
     Ok(ExitCode::Success)
 }
 
 /// Formats a line about a run.
-pub(super) fn run_line(state: &RunState, said: &str) -> StyledLine {
+pub(super) fn run_line(state: &RunState, text: &str) -> StyledLine {
     StyledLine::from_text("run ")
         .strong(state.plan.run.as_str())
         .plain(": ")
-        .plain(said)
+        .plain(text)
 }

@@ -18,7 +18,6 @@ use crate::terminal::styled_line::{StyledLine, Tone};
 /// Arguments of `task`.
 #[derive(Debug, Args)]
 pub(super) struct TaskArgs {
-    /// Which run.
     #[command(flatten)]
     pub run: RunArg,
     /// The changed task file [default: the one that the run was started with]
@@ -30,14 +29,14 @@ pub(super) async fn run(args: TaskArgs, context: &Context) -> Result<ExitCode, A
     let dir = context.app.find_run(&args.run.run)?;
     let state = dir.state()?;
     let run = &state.plan.run;
-    let probed = Command::Task {
+    let command = Command::Task {
         contract: state.contract.clone(),
     };
-    if let Some(why) = state.rejection_reason(&probed) {
-        return Err(refused_error(&state, &probed, &why));
+    if let Some(why) = state.rejection_reason(&command) {
+        return Err(refused_error(&state, &command, &why));
     }
-    let given = args.file.clone();
-    let file = given.unwrap_or_else(|| PathBuf::from(&state.plan.task_file));
+    let file = args.file.clone();
+    let file = file.unwrap_or_else(|| PathBuf::from(&state.plan.task_file));
     let (_, task) = planning::read_task(&file, &context.app)?;
     let proposal = contract::propose(&dir, &state.contract, &task, &context.app.redactor())
         .map_err(|error| {
@@ -52,7 +51,7 @@ pub(super) async fn run(args: TaskArgs, context: &Context) -> Result<ExitCode, A
         ContractProposal::InForce => {
             let line = StyledLine::from_text("run ")
                 .strong(run.as_str())
-                .plain(": this task file is in force already");
+                .plain(": this task file is already in force");
             context.output().print_lines(&[line])?;
             return Ok(ExitCode::Success);
         }

@@ -24,9 +24,9 @@ pub(super) async fn run(
     is_json: bool,
     context: &Context,
 ) -> Result<ExitCode, AppError> {
-    let is_address = source.contains("://");
-    let (bytes, origin) = if is_address {
-        // The rest is not needed to name the source, and may be a secret.
+    let is_url = source.contains("://");
+    let (bytes, origin) = if is_url {
+        // The query and the fragment may contain a secret.
         let origin = source.split(['?', '#']).next().unwrap_or_default();
         (fetch_prices(source, context).await?, origin.to_owned())
     } else {
@@ -61,9 +61,9 @@ async fn fetch_prices(address: &str, context: &Context) -> Result<Vec<u8>, AppEr
     download(address, limit, &network).await.map_err(|error| {
         let fix = match error {
             DownloadError::Address(_) | DownloadError::Insecure(_) | DownloadError::Credential => {
-                "name a file, or an address that begins with `https://`"
+                "name a file, or an address that starts with `https://`"
             }
-            DownloadError::Status(_) => "open the address in a browser, then correct it",
+            DownloadError::Status(_) => "check the address in a browser, then correct it",
             DownloadError::TooLarge { .. } => "name the address of a price map in LiteLLM's format",
             DownloadError::Connection(_) => {
                 "check the address and the proxy variables, then try again"
@@ -74,15 +74,15 @@ async fn fetch_prices(address: &str, context: &Context) -> Result<Vec<u8>, AppEr
 }
 
 fn read_prices(path: &Path, source: &str) -> Result<Vec<u8>, AppError> {
-    let failed = |why: String, fix: &str| AppError::runtime(rejection_message(source), why, fix);
+    let rejected = |why: String, fix: &str| AppError::runtime(rejection_message(source), why, fix);
     let file = read_regular(path, Path::new("/"), MAX_PRICE_BYTES)
-        .map_err(|problem| failed(problem.to_string(), "name a file that you can read"))?;
+        .map_err(|problem| rejected(problem.to_string(), "name a file that you can read"))?;
     if file.size > MAX_PRICE_BYTES {
         let why = format!(
             "it has {} bytes, at most {MAX_PRICE_BYTES} are read",
             file.size
         );
-        return Err(failed(why, "name a price map in LiteLLM's format"));
+        return Err(rejected(why, "name a price map in LiteLLM's format"));
     }
     Ok(file.bytes)
 }
@@ -94,13 +94,13 @@ fn parse_prices(bytes: &[u8], source: &str) -> Result<PriceMap, AppError> {
         AppError::runtime(
             rejection_message(source),
             why,
-            "name a price map in LiteLLM's format; the prices in force stay as they are",
+            "name a price map in LiteLLM's format; the current prices are unchanged",
         )
     })
 }
 
 fn rejection_message(source: &str) -> String {
-    format!("cannot take prices from `{source}`")
+    format!("cannot import prices from `{source}`")
 }
 
 fn change_json(stored: &StoredPrices, path: &Path, models: usize, changes: &PriceChanges) -> Value {
@@ -134,9 +134,9 @@ fn change_lines(stored: &StoredPrices, models: usize, changes: &PriceChanges) ->
         field_line("source", &sanitize::line(&stored.source)),
         field_line("now", &counts),
     ];
-    let biggest = changes.changed.iter().take(MAX_SHOWN_CHANGES);
+    let shown = changes.changed.iter().take(MAX_SHOWN_CHANGES);
     lines
-        .extend(biggest.map(|change| {
+        .extend(shown.map(|change| {
             field_line("changed", "").wrapped(Tone::Plain, &describe_change(change))
         }));
     let more = changes.changed.len().saturating_sub(MAX_SHOWN_CHANGES);
@@ -149,8 +149,9 @@ fn change_lines(stored: &StoredPrices, models: usize, changes: &PriceChanges) ->
 }
 
 fn describe_change(change: &PriceChange) -> String {
-    let of = |price: &Price| format!("{} · {}", price.input.dollars(), price.output.dollars());
-    let (before, after) = (of(&change.before), of(&change.after));
+    let format_price =
+        |price: &Price| format!("{} · {}", price.input.dollars(), price.output.dollars());
+    let (before, after) = (format_price(&change.before), format_price(&change.after));
     let model = sanitize::line(&change.model);
     if before == after {
         format!("{model}  {after} $/M in·out, other prices changed")

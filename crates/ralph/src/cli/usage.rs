@@ -1,4 +1,4 @@
-//! Shortens clap's errors to one line: what, why, what to do.
+//! Shortens clap's errors to one line in ralph's format: what, why, what to do.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -42,10 +42,10 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     ExitCode::Usage
 }
 
-/// Returns the error in one line, for the kinds that fit in one.
+/// Returns the error in one line, or `None` for the kinds that do not fit in one.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "clap's list of kinds is open; its own words serve for the rest"
+    reason = "clap's list of kinds is open; other kinds keep clap's own message"
 )]
 fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
     let help = format!("see `{command} --help`");
@@ -61,7 +61,7 @@ fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
             };
             (
                 format!("unexpected {kind} `{argument}`"),
-                format!("`{command}` does not take it"),
+                format!("`{command}` does not accept it"),
             )
         }
         ErrorKind::InvalidSubcommand => (
@@ -73,30 +73,33 @@ fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
         ),
         ErrorKind::MissingRequiredArgument => (
             format!("missing {}", argument?),
-            format!("`{command}` needs it"),
+            format!("`{command}` requires it"),
         ),
         ErrorKind::InvalidValue if value.as_deref().is_none_or(str::is_empty) => (
             format!("no value for {}", argument?),
-            "it needs one".to_owned(),
+            "a value is required".to_owned(),
         ),
         ErrorKind::InvalidValue => (
-            format!("`{}` is no value for {}", value?, argument?),
-            format!("it takes {}", context_text(error, ContextKind::ValidValue)?),
+            format!("invalid value `{}` for {}", value?, argument?),
+            format!(
+                "possible values: {}",
+                context_text(error, ContextKind::ValidValue)?
+            ),
         ),
         ErrorKind::ValueValidation => (
-            format!("`{}` is no value for {}", value?, argument?),
+            format!("invalid value `{}` for {}", value?, argument?),
             error.source()?.to_string(),
         ),
         ErrorKind::ArgumentConflict => {
             let argument = argument?;
             match context_text(error, ContextKind::PriorArg) {
                 Some(prior) if prior == argument => (
-                    format!("{argument} is given twice"),
-                    "once is enough".to_owned(),
+                    format!("{argument} is given more than once"),
+                    "it can be given only once".to_owned(),
                 ),
                 prior => (
-                    format!("{argument} does not go with {}", prior?),
-                    "only one of them can hold".to_owned(),
+                    format!("{argument} cannot be used with {}", prior?),
+                    "only one of them can be given".to_owned(),
                 ),
             }
         }
@@ -134,12 +137,12 @@ fn context_text(error: &clap::Error, kind: ContextKind) -> Option<String> {
 /// Returns the command in the arguments: `ralph image build` of `ralph image build --foo`.
 fn command_name(arguments: &[OsString]) -> String {
     let known = Cli::command();
-    let mut meant = &known;
+    let mut command = &known;
     let mut name = "ralph".to_owned();
     for argument in arguments.iter().skip(1) {
-        if let Some(found) = meant.find_subcommand(argument) {
+        if let Some(found) = command.find_subcommand(argument) {
             name = format!("{name} {}", found.get_name());
-            meant = found;
+            command = found;
         }
     }
     name

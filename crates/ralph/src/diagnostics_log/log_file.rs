@@ -1,5 +1,5 @@
-//! The file of the diagnostics log: all processes append to it, and it is rotated once at a fixed
-//! size.
+//! The file of the diagnostics log. All processes append to it; at a fixed size it is renamed to
+//! `ralph.log.1`, which replaces the previous one.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};

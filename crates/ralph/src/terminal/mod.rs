@@ -6,7 +6,7 @@
 //! - [`mod@lines`] formats each event; [`mod@styled_line`] is a line, [`ralph_app::format`] formats
 //!   its numbers.
 //! - [`sanitize`] and [`width`] remove control sequences from text and fit it to the width.
-//! - [`StdoutStyle`] determines the capabilities of the terminal once.
+//! - [`StdoutStyle`] is the style of standard output, detected once.
 
 pub mod lines;
 mod progress;

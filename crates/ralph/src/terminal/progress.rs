@@ -51,7 +51,7 @@ impl ProgressDisplay {
         }
     }
 
-    /// Updates the progress of a step; without a spinner, it prints nothing.
+    /// Updates the text next to the spinner; without a spinner, it does nothing.
     pub fn update_step(&mut self, step: &str) {
         if self.has_spinner() {
             self.step(step);
@@ -92,26 +92,26 @@ mod tests {
         }
     }
 
-    fn display(mode: OutputMode) -> String {
-        let kept = ProgressOutput::default();
-        let mut work = ProgressDisplay::new(Box::new(kept.clone()), mode);
-        work.line(&StyledLine::from_text("building"));
-        work.step("step 1 of 2");
-        work.update_step("half of it");
-        work.output("hello \u{1b}[31mred");
-        work.line(&StyledLine::from_text("done"));
-        drop(work);
-        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+    fn render(mode: OutputMode) -> String {
+        let output = ProgressOutput::default();
+        let mut display = ProgressDisplay::new(Box::new(output.clone()), mode);
+        display.line(&StyledLine::from_text("building"));
+        display.step("step 1 of 2");
+        display.update_step("half of it");
+        display.output("hello \u{1b}[31mred");
+        display.line(&StyledLine::from_text("done"));
+        drop(display);
+        let text = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
         text.replace("\r\u{1b}[2K", "")
     }
 
     #[test]
     fn without_a_terminal_everything_is_a_line() {
         let expected = "building\nstep 1 of 2\n  hello red\ndone\n";
-        assert_eq!(display(OutputMode::Plain), expected);
+        assert_eq!(render(OutputMode::Plain), expected);
         let expected = "building\nstep 1 of 2\n  \u{1b}[2mhello red\u{1b}[0m\ndone\n";
         assert_eq!(
-            display(OutputMode::Rich(
+            render(OutputMode::Rich(
                 Width::Fixed(80),
                 SpinnerVisibility::Hidden
             )),
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_spinner_replaces_steps_and_output() {
-        let text = display(OutputMode::Rich(Width::Fixed(80), SpinnerVisibility::Shown));
+        let text = render(OutputMode::Rich(Width::Fixed(80), SpinnerVisibility::Shown));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!((lines[0], lines.last()), ("building", Some(&"done")));
         assert!(!text.contains("hello"), "{text:?}");
@@ -129,6 +129,6 @@ mod tests {
 
     #[test]
     fn json_mode_shows_nothing() {
-        assert_eq!(display(OutputMode::Json), "");
+        assert_eq!(render(OutputMode::Json), "");
     }
 }

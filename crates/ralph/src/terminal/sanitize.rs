@@ -10,7 +10,8 @@ use std::str::Chars;
 /// Replaces a character that must not reach a terminal.
 const MARK: char = char::REPLACEMENT_CHARACTER;
 
-/// The search limit for the end of an escape string, so that many openings cost little.
+/// The search limit for the end of an escape string. It bounds the cost of text with many
+/// introducers.
 const MAX_STRING_CHARS: usize = 4096;
 
 /// Returns the text without control sequences; line breaks and tabs are preserved.
@@ -69,7 +70,7 @@ fn skip_control_sequence(rest: &mut Peekable<Chars<'_>>) {
 }
 
 /// Skips a string such as a title or a link up to its end. A string that does not end soon and on
-/// its line stays readable: otherwise an opening alone would hide all following text.
+/// its line stays readable: otherwise an introducer alone would hide all following text.
 fn skip_string(rest: &mut Peekable<Chars<'_>>) {
     let mut ahead = rest.clone();
     for _ in 0..MAX_STRING_CHARS {

@@ -1,4 +1,4 @@
-//! The last line of a terminal: a spinner during long operations, with text printed above it.
+//! The output of a view: text, and below it on a terminal a spinner during long operations.
 
 use std::io::Write;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -16,7 +16,7 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 const REDRAW: Duration = Duration::from_millis(100);
 const CLEAR: &str = "\r\u{1b}[2K";
 
-/// The output of text, with or without a spinner below it.
+/// Prints text, with or without a spinner below it.
 pub(super) struct Screen {
     shared: Arc<Mutex<SpinnerState>>,
     spinner: Option<SpinnerThread>,
@@ -25,7 +25,8 @@ pub(super) struct Screen {
 struct SpinnerState {
     out: Box<dyn Write + Send>,
     width: Width,
-    waiting: Option<(String, Instant)>,
+    /// The label of the operation in progress, and its start.
+    operation: Option<(String, Instant)>,
     /// The latest output of the operation in progress.
     latest_output: String,
     drawn: bool,
@@ -44,7 +45,7 @@ impl Screen {
         let shared = SpinnerState {
             out,
             width: Width::Fixed(80),
-            waiting: None,
+            operation: None,
             latest_output: String::new(),
             drawn: false,
             frame: 0,
@@ -71,11 +72,11 @@ impl Screen {
     }
 
     /// Writes text in place of the spinner, which continues below it with the new label.
-    pub(super) fn write(&self, text: &str, waiting: Option<String>) {
+    pub(super) fn write(&self, text: &str, label: Option<String>) {
         let mut shared = self.lock();
         shared.write(text);
-        if shared.waiting.as_ref().map(|(label, _)| label) != waiting.as_ref() {
-            shared.waiting = waiting.map(|label| (label, Instant::now()));
+        if shared.operation.as_ref().map(|(current, _)| current) != label.as_ref() {
+            shared.operation = label.map(|label| (label, Instant::now()));
             shared.latest_output.clear();
         }
     }
@@ -86,7 +87,7 @@ impl Screen {
         let was_drawn = shared.drawn;
         shared.write(text);
         if was_drawn {
-            // Output can come faster than the thread redraws.
+            // Without this, output that comes faster than the thread redraws would hide the spinner.
             shared.draw();
         }
     }
@@ -139,7 +140,7 @@ impl SpinnerState {
     }
 
     fn draw(&mut self) {
-        let Some((label, since)) = &self.waiting else {
+        let Some((label, since)) = &self.operation else {
             return;
         };
         // One column stays free: a full line would wrap, and clearing would miss its first half.
@@ -196,8 +197,8 @@ mod tests {
 
     #[test]
     fn text_replaces_the_spinner() {
-        let kept = SpinnerOutput::default();
-        let screen = Screen::without_spinner(Box::new(kept.clone()));
+        let output = SpinnerOutput::default();
+        let screen = Screen::without_spinner(Box::new(output.clone()));
         screen.write("one\n", Some("asking the model".into()));
         screen.lock().draw();
         screen.write("two\n", None);
@@ -206,13 +207,13 @@ mod tests {
         let expected = format!(
             "one\n{CLEAR}\u{1b}[36m⠋\u{1b}[0m asking the model \u{1b}[2m0s\u{1b}[0m{CLEAR}two\n"
         );
-        assert_eq!(kept.text(), expected);
+        assert_eq!(output.text(), expected);
     }
 
     #[test]
     fn output_is_shown_beside_its_operation_only() {
-        let kept = SpinnerOutput::default();
-        let screen = Screen::without_spinner(Box::new(kept.clone()));
+        let output = SpinnerOutput::default();
+        let screen = Screen::without_spinner(Box::new(output.clone()));
         screen.write("", Some("make".into()));
         screen.set_latest_output("12 \u{1b}[31mtests passed".into());
         screen.lock().draw();
@@ -223,23 +224,23 @@ mod tests {
         let spinner = |frame, label, rest| {
             format!("{CLEAR}\u{1b}[36m{frame}\u{1b}[0m {label} \u{1b}[2m0s\u{1b}[0m{rest}{CLEAR}")
         };
-        let output = "\u{1b}[2m  12 tests passed\u{1b}[0m";
-        let first = spinner("⠋", "make", output);
-        let again = spinner("⠙", "make", output);
+        let shown = "\u{1b}[2m  12 tests passed\u{1b}[0m";
+        let first = spinner("⠋", "make", shown);
+        let again = spinner("⠙", "make", shown);
         let second = spinner("⠹", "push", "");
-        assert_eq!(kept.text(), format!("{first}above\n{again}{second}"));
+        assert_eq!(output.text(), format!("{first}above\n{again}{second}"));
     }
 
     #[test]
     fn dropping_the_screen_stops_the_thread_and_clears_the_line() {
-        let kept = SpinnerOutput::default();
-        let screen = Screen::with_spinner(Box::new(kept.clone()), Width::Fixed(20));
+        let output = SpinnerOutput::default();
+        let screen = Screen::with_spinner(Box::new(output.clone()), Width::Fixed(20));
         screen.write("", Some("a very long label that does not fit".into()));
-        while !kept.text().contains('⠋') {
+        while !output.text().contains('⠋') {
             std::thread::sleep(Duration::from_millis(5));
         }
         drop(screen);
-        let text = kept.text();
+        let text = output.text();
         assert!(text.ends_with(CLEAR), "{text:?}");
         assert!(text.contains("a very long …"), "{text:?}");
     }

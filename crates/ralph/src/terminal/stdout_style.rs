@@ -18,15 +18,15 @@ pub enum Width {
 }
 
 impl Width {
-    /// Returns the current number of columns.
+    /// Returns the current number of columns of the terminal, or the fixed number.
     pub fn columns(self) -> usize {
         match self {
             Self::Fixed(columns) => columns,
-            Self::Terminal(otherwise) => {
+            Self::Terminal(fallback) => {
                 match rustix::termios::tcgetwinsize(std::io::stdout()) {
                     Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
                     // Some terminals have no size.
-                    Ok(_) | Err(_) => otherwise,
+                    Ok(_) | Err(_) => fallback,
                 }
             }
         }
@@ -72,10 +72,10 @@ impl StdoutStyle {
         }
     }
 
-    /// Returns the mode of a [`View`](super::RunView) with this look.
-    pub fn output_mode(self, progress: SpinnerVisibility) -> OutputMode {
+    /// Returns the mode of a [`RunView`](super::RunView) with this style.
+    pub fn output_mode(self, spinner: SpinnerVisibility) -> OutputMode {
         match self {
-            Self::Rich(width) => OutputMode::Rich(width, progress),
+            Self::Rich(width) => OutputMode::Rich(width, spinner),
             Self::Plain => OutputMode::Plain,
         }
     }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn colours_need_a_terminal_that_wants_them() {
-        let look = |variables: &[(&str, &str)], is_terminal| {
+        let style = |variables: &[(&str, &str)], is_terminal| {
             let variables = variables
                 .iter()
                 .map(|(name, value)| (name.into(), value.into()));
@@ -95,17 +95,20 @@ mod tests {
             StdoutStyle::for_terminal(&environment, is_terminal)
         };
         let rich = |columns| StdoutStyle::Rich(Width::Terminal(columns));
-        assert_eq!(look(&[("TERM", "xterm")], true), rich(80));
+        assert_eq!(style(&[("TERM", "xterm")], true), rich(80));
         assert_eq!(
-            look(&[("TERM", "xterm"), ("COLUMNS", "120")], true),
+            style(&[("TERM", "xterm"), ("COLUMNS", "120")], true),
             rich(120)
         );
-        assert_eq!(look(&[("TERM", "xterm"), ("NO_COLOR", "")], true), rich(80));
         assert_eq!(
-            look(&[("TERM", "xterm"), ("NO_COLOR", "1")], true),
+            style(&[("TERM", "xterm"), ("NO_COLOR", "")], true),
+            rich(80)
+        );
+        assert_eq!(
+            style(&[("TERM", "xterm"), ("NO_COLOR", "1")], true),
             StdoutStyle::Plain
         );
-        assert_eq!(look(&[("TERM", "dumb")], true), StdoutStyle::Plain);
-        assert_eq!(look(&[("TERM", "xterm")], false), StdoutStyle::Plain);
+        assert_eq!(style(&[("TERM", "dumb")], true), StdoutStyle::Plain);
+        assert_eq!(style(&[("TERM", "xterm")], false), StdoutStyle::Plain);
     }
 }

@@ -1,6 +1,6 @@
 //! A line of output: pieces of text with a tone, rendered at the end.
 //!
-//! Every piece is sanitised when it is added, so it cannot contain escape sequences; the only ones
+//! Every piece is sanitized when it is added, so it cannot contain escape sequences; the only ones
 //! in the output are those that rendering adds.
 
 use super::sanitize;
@@ -109,7 +109,7 @@ impl StyledLine {
         self
     }
 
-    /// Adds a text at the right edge, such as a duration; without a width it follows in brackets.
+    /// Adds a text at the right edge, such as a duration; without a width it follows in parentheses.
     #[must_use]
     pub fn right_aligned(mut self, text: &str) -> Self {
         self.right = sanitize::line(text);

@@ -101,7 +101,7 @@ impl RunView {
         }
     }
 
-    /// Returns whether a spinner is shown, which has space for a line of output.
+    /// Returns whether a spinner is shown, next to which [`Self::show_latest_output`] has an effect.
     pub fn has_spinner(&self) -> bool {
         matches!(self.mode, OutputMode::Rich(_, SpinnerVisibility::Shown))
     }

@@ -1,11 +1,11 @@
 //! Computes the width of text on a terminal and fits it.
 
-/// Returns the width of a sanitised line in columns.
+/// Returns the width of a sanitized line in columns.
 pub fn columns(text: &str) -> usize {
     text.chars().map(char_columns).sum()
 }
 
-/// Cuts a sanitised line to at most `max` columns and marks the omission with `…`.
+/// Cuts a sanitized line to at most `max` columns and marks the omission with `…`.
 pub fn truncate(text: &str, max: usize) -> String {
     if columns(text) <= max {
         return text.to_owned();
@@ -25,7 +25,7 @@ pub fn truncate(text: &str, max: usize) -> String {
     short
 }
 
-/// Breaks a sanitised line into pieces of at most `max` columns, between words if possible.
+/// Breaks a sanitized line into pieces of at most `max` columns, between words if possible.
 pub fn wrap(text: &str, max: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for word in text.split(' ').flat_map(|word| split_word(word, max)) {

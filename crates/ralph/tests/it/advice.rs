@@ -251,14 +251,14 @@ fn a_doctor_that_cannot_be_read_is_asked_once_more_and_breaks_nothing() {
 
 #[test]
 fn the_doctor_runs_at_its_interval() {
-    let look = || actions(&[run("true")]);
+    let idle = || actions(&[run("true")]);
     let script = [
         report(&json!([])),
-        look(),
-        look(),
+        idle(),
+        idle(),
         report(&json!([])),
-        look(),
-        look(),
+        idle(),
+        idle(),
         finish(),
     ];
     let project = Project::new()

@@ -24,17 +24,17 @@ fn assert_refused(project: &Project, ended: ProjectOutput, code: i32, line: &str
         .lines()
         .filter(|line| line.starts_with("ralph: "))
         .collect();
-    let [told] = lines[..] else {
+    let [message] = lines[..] else {
         panic!("not one line: {}", ended.stderr);
     };
-    assert_eq!(ended.stderr.lines().last(), Some(told));
-    assert_eq!(told.split(" — ").count(), 3, "{told}");
-    snapbox::assert_data_eq!(told, format!("ralph: {line}"));
+    assert_eq!(ended.stderr.lines().last(), Some(message));
+    assert_eq!(message.split(" — ").count(), 3, "{message}");
+    snapbox::assert_data_eq!(message, format!("ralph: {line}"));
     assert!(!project.home().join("runs").exists());
 }
 
 #[test]
-fn a_command_line_that_makes_no_sense_is_refused() {
+fn an_invalid_command_line_is_rejected() {
     let project = ready();
     let user = project.path("user").display().to_string();
     for (args, line) in [
@@ -60,7 +60,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
         ),
         (
             &["--nope"],
-            "unexpected option `--nope` — `ralph run` does not take it — see `ralph run --help`",
+            "unexpected option `--nope` — `ralph run` does not accept it — see `ralph run --help`",
         ),
         (
             &["nope.md"],
@@ -173,13 +173,13 @@ fn a_task_file_that_breaks_the_rules_is_refused() {
         .without("max_wall_time_minutes")
         .without("max_tokens_total");
     // All missing items are reported together.
-    let told = project.run().stderr;
+    let stderr = project.run().stderr;
     for code in [
         "missing-max-iterations",
         "missing-max-wall-time-minutes",
         "missing-cost-or-token-budget",
     ] {
-        assert!(told.contains(&format!("error[{code}]")), "{told}");
+        assert!(stderr.contains(&format!("error[{code}]")), "{stderr}");
     }
     assert_task_refused(
         &project,
@@ -324,9 +324,9 @@ fn a_full_disk_loses_nothing() {
             filled += 1;
             // The warning about the small disk is a notice, marked with `»`.
             let is_error = |line: &&str| line.contains(" — ") && !line.contains('»');
-            let told: Vec<&str> = both.lines().filter(is_error).collect();
-            assert_eq!(told.len(), 1, "{pages} pages: {both}");
-            assert!(told[0].contains("ralph resume"), "{both}");
+            let errors: Vec<&str> = both.lines().filter(is_error).collect();
+            assert_eq!(errors.len(), 1, "{pages} pages: {both}");
+            assert!(errors[0].contains("ralph resume"), "{both}");
             disk.remount("size=16m");
             project.run_with(&["--resume"]).expect(0);
         }

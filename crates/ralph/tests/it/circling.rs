@@ -51,8 +51,9 @@ fn scores(project: &Project) -> Vec<f64> {
 
 /// Returns the countermeasure for each circling detection.
 fn steps(project: &Project) -> Vec<String> {
-    let told = project.events("gutter");
-    told.iter()
+    let events = project.events("gutter");
+    events
+        .iter()
         .map(|event| {
             let step = event["mitigation"]["step"].as_str().unwrap_or("nothing");
             format!("{} {step}", event["iteration"])
@@ -157,8 +158,8 @@ fn the_ladder_is_climbed_and_the_run_recovers() {
     assert_eq!(project.show()["loop_score"], 0.8);
     project.audit();
     for verb in ["replay", "logs"] {
-        let told = project.ralph(&[verb, "last"]).expect(0).stdout;
-        assert!(told.contains("doctor"), "{told}");
+        let stdout = project.ralph(&[verb, "last"]).expect(0).stdout;
+        assert!(stdout.contains("doctor"), "{stdout}");
     }
 }
 
@@ -259,7 +260,7 @@ fn the_same_error_in_changing_code_is_detected() {
     };
     let script: Vec<Value> = (1..=5).map(attempt).chain([finish()]).collect();
     let project = Project::new().set("max_iterations", "9").script(&script);
-    let told = words(&project.run().expect(0).stdout);
+    let text = words(&project.run().expect(0).stdout);
     assert_eq!(scores(&project)[..5], [0.0, 0.0, 0.0, 0.4, 0.7]);
     assert_eq!(steps(&project), ["5 rotate"]);
     for evidence in [
@@ -267,7 +268,7 @@ fn the_same_error_in_changing_code_is_detected() {
         "the same problem 5 times: `src/parse.py error: name is not defined, got #`",
         "replaced the lines that the previous iteration had written",
     ] {
-        assert!(told.contains(evidence), "{evidence}\n{told}");
+        assert!(text.contains(evidence), "{evidence}\n{text}");
     }
     assert!(project.prompt(6).contains("the same problem 5 times"));
     project.audit();
@@ -278,10 +279,10 @@ fn a_cycle_of_three_states_is_detected() {
     let turn = |n: usize| actions(&[write("abc.txt", &lines(n % 3)), commit("Change it")]);
     let script: Vec<Value> = (1..=6).map(turn).chain([finish()]).collect();
     let project = Project::new().set("max_iterations", "9").script(&script);
-    let told = words(&project.run().expect(0).stdout);
+    let text = words(&project.run().expect(0).stdout);
     assert_eq!(steps(&project), ["6 rotate"]);
     let evidence = "cycling through 3 states: the repository (iterations 1, 2, 3, 4, 5, 6)";
-    assert!(told.contains(evidence), "{told}");
+    assert!(text.contains(evidence), "{text}");
     assert!(project.prompt(7).contains(evidence));
     project.audit();
 }
@@ -291,11 +292,11 @@ fn endless_reading_is_detected() {
     let look = |n: usize| actions(&[run(&format!("ls; echo {n}")), run("git log --oneline")]);
     let script: Vec<Value> = (1..=5).map(look).chain([finish()]).collect();
     let project = Project::new().set("max_iterations", "9").script(&script);
-    let told = words(&project.run().expect(0).stdout);
+    let text = words(&project.run().expect(0).stdout);
     assert_eq!(scores(&project)[..5], [0.0, 0.0, 0.3, 0.3, 0.7]);
     assert_eq!(steps(&project), ["5 rotate"]);
     let evidence = "commands ran but no file changed in iterations 1, 2, 3, 4, 5";
-    assert!(told.contains(evidence), "{told}");
+    assert!(text.contains(evidence), "{text}");
     assert!(project.prompt(6).contains(evidence));
     project.audit();
 }

@@ -113,8 +113,8 @@ fn a_check_that_rewrites_what_it_judges_qualifies_the_success() {
         let ended = project.run().expect(0);
         let found = findings(&project);
         let text = "`sh check.sh` wrote to files of the commit while it checked them: `b.txt`";
-        let wanted = ("rewritten_files".to_owned(), text.to_owned());
-        assert!(found.contains(&wanted), "{found:?}");
+        let expected = ("rewritten_files".to_owned(), text.to_owned());
+        assert!(found.contains(&expected), "{found:?}");
         assert!(ended.stdout.contains(text), "{}", ended.stdout);
         assert!(project.pull()["body"].as_str().unwrap().contains(text));
         let shown = project.show();
@@ -250,9 +250,9 @@ fn protected_files_come_from_the_base_commit() {
     let project = project.script(&[claiming(&["M1.1", "M1.2"], &cheat)]);
     project.run().expect(0);
     let text = "protected files were changed; the checks used their versions from the base commit: `check.sh`";
-    let wanted = ("protected".to_owned(), text.to_owned());
+    let expected = ("protected".to_owned(), text.to_owned());
     assert!(
-        findings(&project).contains(&wanted),
+        findings(&project).contains(&expected),
         "{:?}",
         findings(&project)
     );

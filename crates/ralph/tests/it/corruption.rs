@@ -123,23 +123,23 @@ fn corruptions(bytes: &[u8], old: Option<&Vec<u8>>) -> Vec<(&'static str, Option
 
 /// Corrupts every file in every way. Returns the number of corruptions.
 fn corrupt_all(
-    victim: &CorruptedRun,
+    corrupted: &CorruptedRun,
     old: &RunFileContents,
     is_expected: impl Fn(&str, &str) -> bool,
 ) -> usize {
-    let clean = victim.audit();
+    let clean = corrupted.audit();
     assert!(clean.is_green(), "{}", clean.render());
     let mut missed = Vec::new();
     let mut tried = 0;
-    for (name, bytes) in victim.files() {
+    for (name, bytes) in corrupted.files() {
         for (how, corrupt) in corruptions(&bytes, old.get(&name)) {
             if corrupt.as_ref() == Some(&bytes) || !is_expected(&name, how) {
                 continue;
             }
             tried += 1;
-            let said = victim.audit_failures(&name, &bytes, corrupt.as_deref());
-            if !said.iter().any(|finding| finding.contains(&name)) {
-                missed.push(format!("{name} {how}: {said:?}"));
+            let failures = corrupted.audit_failures(&name, &bytes, corrupt.as_deref());
+            if !failures.iter().any(|finding| finding.contains(&name)) {
+                missed.push(format!("{name} {how}: {failures:?}"));
             }
         }
     }
@@ -149,7 +149,7 @@ fn corrupt_all(
         missed.len(),
         missed.join("\n")
     );
-    assert!(victim.audit().is_green());
+    assert!(corrupted.audit().is_green());
     tried
 }
 
@@ -182,18 +182,18 @@ fn paused() -> (CorruptedRun, RunFileContents) {
         .set("mode", "guided")
         .script(&[doctor(), first, ask, last]);
     project.run().expect(11);
-    let victim = CorruptedRun::new(project);
-    let before = victim.files();
-    let project = &victim.project;
+    let corrupted = CorruptedRun::new(project);
+    let before = corrupted.files();
+    let project = &corrupted.project;
     project.ralph(&["note", "last", "use a.txt"]).expect(0);
     project.ralph(&["diagnose", "last", "--apply"]).expect(0);
-    (victim, before)
+    (corrupted, before)
 }
 
 #[test]
 fn every_corruption_of_a_paused_run_is_found() {
-    let (victim, before) = paused();
-    let tried = corrupt_all(&victim, &before, |name, how| match name {
+    let (corrupted, before) = paused();
+    let tried = corrupt_all(&corrupted, &before, |name, how| match name {
         // The user may edit these before the run ends; removed, they are recreated.
         "files/notes.md" => false,
         // After a crash it may lag behind the journal.
@@ -205,25 +205,25 @@ fn every_corruption_of_a_paused_run_is_found() {
 
 #[test]
 fn every_corruption_of_a_finished_run_is_found() {
-    let (victim, before) = paused();
-    let project = &victim.project;
+    let (corrupted, before) = paused();
+    let project = &corrupted.project;
     // Files left by a user's edit, a torn line and a gate.
-    let task = victim.run.join("ralph_task.md");
+    let task = corrupted.run.join("ralph_task.md");
     let edited = fs::read_to_string(&task)
         .unwrap()
         .replace("Two is there", "Three is there");
     fs::write(&task, edited).unwrap();
-    let log = victim.run.join("files/activity.log");
+    let log = corrupted.run.join("files/activity.log");
     let torn = [&fs::read(&log).unwrap()[..], b"2026-11-15T21"].concat();
     fs::write(&log, torn).unwrap();
     let decision = json!({"host": "a.example", "decision": "denied"});
     fs::write(
-        victim.run.join("egress.jsonl"),
+        corrupted.run.join("egress.jsonl"),
         format!("{decision}\n{decision}\n"),
     )
     .unwrap();
     project.ralph(&["resume", "last"]).expect(0);
-    let files = victim.files();
+    let files = corrupted.files();
     for name in [
         "journal.jsonl",
         "journal.seal",
@@ -251,7 +251,7 @@ fn every_corruption_of_a_finished_run_is_found() {
         let there = files.keys().filter(|name| name.starts_with(start)).count();
         assert!(there > 0, "{start}");
     }
-    let tried = corrupt_all(&victim, &before, |name, how| {
+    let tried = corrupt_all(&corrupted, &before, |name, how| {
         (name, how) != ("journal.seal", "older")
     });
     assert!(tried >= 150, "{tried}");
@@ -262,8 +262,8 @@ fn every_corruption_of_a_finished_run_is_found() {
 fn every_byte_of_the_last_record_counts() {
     let project = Project::new().script(&[actions(&[control("pause", "where?")])]);
     project.run().expect(11);
-    let victim = CorruptedRun::new(project);
-    let journal = fs::read(victim.run.join("journal.jsonl")).unwrap();
+    let corrupted = CorruptedRun::new(project);
+    let journal = fs::read(corrupted.run.join("journal.jsonl")).unwrap();
     let start = journal[..journal.len() - 1]
         .iter()
         .rposition(|b| *b == b'\n')
@@ -272,8 +272,8 @@ fn every_byte_of_the_last_record_counts() {
     for at in (start..journal.len()).step_by(7) {
         let mut flipped = journal.clone();
         flipped[at] ^= 1;
-        fs::write(victim.run.join("journal.jsonl"), &flipped).unwrap();
-        let ended = victim.project.ralph(&["audit", "last"]).expect(1);
+        fs::write(corrupted.run.join("journal.jsonl"), &flipped).unwrap();
+        let ended = corrupted.project.ralph(&["audit", "last"]).expect(1);
         assert!(
             ended.stdout.contains("journal."),
             "{at}: {}",
@@ -286,8 +286,8 @@ fn every_byte_of_the_last_record_counts() {
         );
     }
     let cut = &journal[..start];
-    fs::write(victim.run.join("journal.jsonl"), cut).unwrap();
-    let ended = victim.project.ralph(&["audit", "last"]).expect(1);
+    fs::write(corrupted.run.join("journal.jsonl"), cut).unwrap();
+    let ended = corrupted.project.ralph(&["audit", "last"]).expect(1);
     assert!(
         ended.stdout.contains("records were cut off"),
         "{}",

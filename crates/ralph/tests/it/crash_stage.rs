@@ -126,8 +126,8 @@ impl CrashStage {
     /// Returns the directory of the work sandbox.
     pub(crate) fn sandbox(&self) -> PathBuf {
         let events = self.events();
-        let made = events.iter().rfind(|e| e["type"] == "sandbox_created");
-        let id = made.unwrap()["sandbox"].as_str().unwrap();
+        let created = events.iter().rfind(|e| e["type"] == "sandbox_created");
+        let id = created.unwrap()["sandbox"].as_str().unwrap();
         self.sandboxes().join(id)
     }
 

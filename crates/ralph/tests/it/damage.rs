@@ -49,12 +49,12 @@ impl DamagedProject {
             if index % PAUSE == PAUSE - 1 {
                 script.push(commit_a_step(index));
             }
-            let look = format!(
+            let inspect = format!(
                 "git status --porcelain && git log -1 --format=%s && test -s base.txt && \
                  test \"$(cat kept.txt 2>/dev/null || echo 0)\" = {index}"
             );
             let kept = write("kept.txt", &format!("{}\n", index + 1));
-            script.push(actions(&[run(&look), kept, run(damage)]));
+            script.push(actions(&[run(&inspect), kept, run(damage)]));
             iterations.push(script.len());
         }
         script.push(finish());
@@ -63,10 +63,10 @@ impl DamagedProject {
         for (iteration, damage) in iterations.into_iter().zip(damages) {
             let results = self.0.results(iteration as u64);
             assert_eq!(results[..2], ["ran 0", "done"], "before {damage}");
-            let told = self.tampered(iteration);
+            let paths = self.tampered(iteration);
             assert!(
-                told.iter().any(|path| path.contains(".git")),
-                "{damage}: {told:?}"
+                paths.iter().any(|path| path.contains(".git")),
+                "{damage}: {paths:?}"
             );
         }
         let mut delivered = self.0.delivered();
@@ -338,7 +338,7 @@ fn a_repository_that_the_tests_damage_is_put_back() {
 
 /// Creates sparse files of 50 GB, one of them in place of an existing file, and continues working.
 #[track_caller]
-fn work_beside_huge_files(damaged: &DamagedProject) {
+fn work_next_to_huge_files(damaged: &DamagedProject) {
     damaged.0.commit("empty.txt", "");
     damaged.0.commit(".gitignore", "/ignored.bin\n");
     let make = "truncate -s 50G big.bin ignored.bin empty.txt 'a *[b].bin'; mkdir -p deep; \
@@ -391,7 +391,7 @@ fn work_beside_huge_files(damaged: &DamagedProject) {
 
 #[test]
 fn huge_files_are_named_and_cost_no_time() {
-    work_beside_huge_files(&DamagedProject::local());
+    work_next_to_huge_files(&DamagedProject::local());
 }
 
 #[test]
@@ -399,5 +399,5 @@ fn huge_files_are_named_and_cost_no_time_in_docker() {
     if skip_without_docker() {
         return;
     }
-    work_beside_huge_files(&DamagedProject::in_docker());
+    work_next_to_huge_files(&DamagedProject::in_docker());
 }

@@ -65,16 +65,17 @@ fn verbose_prints_the_log_on_standard_error_only() {
     let project = Project::new().script(&[finish()]);
     let quiet = project.ralph(&["lint"]);
     for args in [["-v", "lint"], ["lint", "--verbose"], ["lint", "-vv"]] {
-        let seen = project.ralph(&args);
-        assert_eq!((seen.code, &seen.stdout), (quiet.code, &quiet.stdout));
+        let output = project.ralph(&args);
+        assert_eq!((output.code, &output.stdout), (quiet.code, &quiet.stdout));
     }
-    let seen = project.ralph(&["show", "nothing", "-v"]).expect(1);
-    assert_eq!(seen.stdout, "");
+    let output = project.ralph(&["show", "nothing", "-v"]).expect(1);
+    assert_eq!(output.stdout, "");
     assert!(
-        seen.stderr
+        output
+            .stderr
             .contains("DEBUG ralph::cli::dispatch the command failed error="),
         "{}",
-        seen.stderr
+        output.stderr
     );
     let model = project.model();
     let ended = project.ralph(&[

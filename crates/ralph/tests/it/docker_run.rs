@@ -79,10 +79,10 @@ fn a_task_is_done_in_containers_without_a_network() {
     let contained =
         DockerProject::new(&[actions(&[run(look)]), claiming(&["M1.1", "M1.2"], &work())]);
     contained.project.run().expect(0);
-    let seen = contained.project.artifact(1, "test_output.txt");
-    assert!(!seen.contains("\n0\n"), "{seen}");
-    assert!(seen.contains("\nlo\n1\n"), "{seen}");
-    assert!(seen.contains("Read-only file system"), "{seen}");
+    let output = contained.project.artifact(1, "test_output.txt");
+    assert!(!output.contains("\n0\n"), "{output}");
+    assert!(output.contains("\nlo\n1\n"), "{output}");
+    assert!(output.contains("Read-only file system"), "{output}");
     let rooms = contained.project.event_values("sandbox_created", "purpose");
     // Two boxes and the test command.
     assert_eq!(rooms, ["work", "clean_room", "clean_room", "clean_room"]);

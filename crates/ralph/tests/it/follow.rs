@@ -38,9 +38,9 @@ fn logs_follow_until_the_run_is_idle() {
     append("ond\nlast words");
     journal.append(status(RunStatus::Stopped)).unwrap();
     drop(journal);
-    let seen = RalphOutput::from(child.wait_with_output().unwrap());
+    let output = RalphOutput::from(child.wait_with_output().unwrap());
     assert_eq!(
-        seen,
+        output,
         RalphOutput {
             code: 0,
             stdout: "first\nsecond\nlast words".into(),

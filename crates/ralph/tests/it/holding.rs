@@ -40,7 +40,8 @@ fn a_resumed_iteration_is_asked_the_same() {
     live.wait_for_event("model_asked", 2);
     live.signal(rustix::process::Signal::INT);
     live.wait().expect(130);
-    let asked = fs::read_to_string(project.run_dir().join("iterations/2.open/prompt.md")).unwrap();
+    let first_prompt =
+        fs::read_to_string(project.run_dir().join("iterations/2.open/prompt.md")).unwrap();
     project.write_script(&[actions(&[]), finish()]);
     project.ralph(&["resume", "last"]).expect(0);
     // The call with the lost reply is charged; nothing else differs.
@@ -50,7 +51,10 @@ fn a_resumed_iteration_is_asked_the_same() {
             .filter(|line| !line.starts_with("- tokens: "));
         lines.map(str::to_owned).collect()
     };
-    assert_eq!(without_tokens(&project.prompt(2)), without_tokens(&asked));
+    assert_eq!(
+        without_tokens(&project.prompt(2)),
+        without_tokens(&first_prompt)
+    );
     assert_eq!(project.show()["iteration"], 2);
     project.audit();
 }
@@ -206,7 +210,7 @@ fn a_test_changes_no_file_of_the_run() {
 }
 
 #[test]
-fn a_command_does_not_lead_git_astray() {
+fn a_command_cannot_mislead_git() {
     let attacks: &[(&str, &[&str])] = &[
         (
             "git config core.fsmonitor 'touch owned'; git config core.worktree /tmp",
@@ -290,7 +294,7 @@ fn history_that_the_host_has_is_not_rewritten() {
 }
 
 #[test]
-fn objects_that_are_not_sound_are_not_taken() {
+fn malformed_objects_are_not_imported() {
     let unsound = "tree=$(git cat-file tree HEAD: | LC_ALL=C sed 's/ base.txt/ .git/' \
         | git hash-object -t tree -w --stdin --literally) \
         && git update-ref HEAD $(git commit-tree $tree -p HEAD -m unsound)";

@@ -27,10 +27,10 @@ fn without_engine(ralph: &TestRalph, args: &[&str]) -> RalphOutput {
 #[test]
 fn without_an_engine_the_status_is_unknown_and_no_error() {
     let ralph = TestRalph::new();
-    let seen = without_engine(&ralph, &["image", "status"]);
-    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+    let output = without_engine(&ralph, &["image", "status"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_data_eq!(
-        seen.stdout,
+        output.stdout,
         str![[r"
 image    agent-loop-sandbox-plain
 status   unknown
@@ -39,7 +39,7 @@ fix      start Docker, or set `DOCKER_HOST` to the endpoint that `docker context
 
 "]]
     );
-    let seen = without_engine(&ralph, &["image", "status", "--image", "x:1", "--json"]);
+    let output = without_engine(&ralph, &["image", "status", "--image", "x:1", "--json"]);
     let expected = json!({
         "image": "x:1", "status": "unknown", "id": null, "size_bytes": null, "created_at": null,
         "tags": [], "architecture": null, "user": null,
@@ -48,9 +48,9 @@ fix      start Docker, or set `DOCKER_HOST` to the endpoint that `docker context
             "fix": "start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows",
         },
     });
-    assert_eq!(seen.code, 0);
+    assert_eq!(output.code, 0);
     assert_eq!(
-        serde_json::from_str::<Value>(&seen.stdout).unwrap(),
+        serde_json::from_str::<Value>(&output.stdout).unwrap(),
         expected
     );
 }
@@ -65,10 +65,10 @@ fn without_an_engine_nothing_else_works_and_one_line_says_so() {
         &["image", "build", "--agent", "claude"],
         &["image", "build", "--dockerfile"],
     ] {
-        let seen = without_engine(&ralph, args);
+        let output = without_engine(&ralph, args);
         let line = "ralph: no Docker Engine is running here — socket `/nowhere/docker.sock` does not exist — start Docker, or set `DOCKER_HOST` to the endpoint that `docker context inspect` shows\n";
         assert_eq!(
-            (seen.code, seen.stdout.as_str(), seen.stderr.as_str()),
+            (output.code, output.stdout.as_str(), output.stderr.as_str()),
             (1, "", line),
             "{args:?}"
         );
@@ -76,7 +76,7 @@ fn without_an_engine_nothing_else_works_and_one_line_says_so() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_one_line() {
+fn invalid_arguments_are_rejected_in_one_line() {
     let ralph = TestRalph::new();
     let settings = ralph.project().join("ralph.toml");
     let mut lines = String::new();
@@ -94,21 +94,21 @@ fn what_makes_no_sense_is_refused_in_one_line() {
         if args.len() == 2 && args[1] == "status" {
             std::fs::write(&settings, "[sandbox]\nimage = \"My Image\"\n").unwrap();
         }
-        let seen = without_engine(&ralph, args);
-        assert_eq!(seen.code, 2, "{args:?}: {seen:?}");
-        lines.push_str(&seen.stderr);
+        let output = without_engine(&ralph, args);
+        assert_eq!(output.code, 2, "{args:?}: {output:?}");
+        lines.push_str(&output.stderr);
     }
     assert_data_eq!(
         lines,
         str![[r"
 ralph: unknown command `built` — ralph image has no such command — did you mean `build`?
-ralph: `cursor` is no value for --agent <NAME> — no image for agent `cursor`; known images are `claude`, `codex` and `plain` — see `ralph image build --help`
-ralph: `Big` is no value for --tag <NAME> — `Big` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image build --help`
-ralph: --nix does not go with --dockerfile [<FILE>] — only one of them can hold — see `ralph image build --help`
-ralph: --nix does not go with --agent <NAME> — only one of them can hold — see `ralph image build --help`
-ralph: --agent <NAME> cannot be used with --dockerfile <FILE> — an agent's image has its own Dockerfile — leave one of them out
-ralph: `../containers/x` is no value for --image <NAME> — `../containers/x` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image pull --help`
-ralph: --image <NAME> does not go with --agent <NAME> — only one of them can hold — see `ralph image status --help`
+ralph: invalid value `cursor` for --agent <NAME> — no image for agent `cursor`; known images are `claude`, `codex` and `plain` — see `ralph image build --help`
+ralph: invalid value `Big` for --tag <NAME> — `Big` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image build --help`
+ralph: --nix cannot be used with --dockerfile [<FILE>] — only one of them can be given — see `ralph image build --help`
+ralph: --nix cannot be used with --agent <NAME> — only one of them can be given — see `ralph image build --help`
+ralph: --agent <NAME> does not go with --dockerfile <FILE> — an agent's image has a Dockerfile of its own — leave one of them out
+ralph: invalid value `../containers/x` for --image <NAME> — `../containers/x` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image pull --help`
+ralph: --image <NAME> cannot be used with --agent <NAME> — only one of them can be given — see `ralph image status --help`
 ralph: invalid image name in `ralph.toml` — `My Image` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — correct `image` and `base_image` under `[sandbox]`
 
 "]]
@@ -118,9 +118,9 @@ ralph: invalid image name in `ralph.toml` — `My Image` is not an image name: i
 #[test]
 fn requested_nix_must_be_installed() {
     let ralph = TestRalph::new();
-    let seen = without_engine(&ralph, &["image", "build", "--nix"]);
+    let output = without_engine(&ralph, &["image", "build", "--nix"]);
     let line = "ralph: cannot build the image with nix — there is no `nix` on PATH — install it, or use `ralph image build --dockerfile`\n";
-    assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
+    assert_eq!((output.code, output.stderr.as_str()), (1, line));
 }
 
 /// Removes an image, if it exists.
@@ -184,34 +184,34 @@ impl Drop for ImageScenario {
 
 #[test]
 fn an_image_is_built_shown_and_not_pulled_again() {
-    let Some(scene) = ImageScenario::new("built") else {
+    let Some(scenario) = ImageScenario::new("built") else {
         return;
     };
-    let name = scene.image.as_str();
-    scene.write("ralph.toml", format!("[sandbox]\nimage = \"{name}\"\n"));
-    scene.write(
+    let name = scenario.image.as_str();
+    scenario.write("ralph.toml", format!("[sandbox]\nimage = \"{name}\"\n"));
+    scenario.write(
         "my.Dockerfile",
         "FROM ralph-base:bookworm\nLABEL a=b\nUSER nobody\n",
     );
 
-    let seen = scene.run(&["image", "status"]);
+    let output = scenario.run(&["image", "status"]);
     let expected = format!(
         "image    {name}\nstatus   not found\nfix      build it with `ralph image build --tag {name}`, or get it with `ralph image pull --image {name}`\n"
     );
-    assert_eq!((seen.code, seen.stdout.clone()), (0, expected));
+    assert_eq!((output.code, output.stdout.clone()), (0, expected));
 
-    let seen = scene.run(&["image", "build", "--dockerfile", "my.Dockerfile"]);
-    let repository = scene.image.repository();
+    let output = scenario.run(&["image", "build", "--dockerfile", "my.Dockerfile"]);
+    let repository = scenario.image.repository();
     let expected = format!(
         "building image `{name}`\nstep 1 of 4: FROM ralph-base:bookworm\nstep 2 of 4: LABEL a=b\nstep 3 of 4: USER nobody\nstep 4 of 4: LABEL ralph.image={repository}\nbuilt {name}\n"
     );
     assert_eq!(
-        (seen.code, seen.stdout.clone(), seen.stderr.as_str()),
+        (output.code, output.stdout.clone(), output.stderr.as_str()),
         (0, expected, "")
     );
 
-    let seen = scene.run(&["image", "status", "--json"]);
-    let status: Value = serde_json::from_str(&seen.stdout).unwrap();
+    let output = scenario.run(&["image", "status", "--json"]);
+    let status: Value = serde_json::from_str(&output.stdout).unwrap();
     let facts = json!([
         status["image"],
         status["status"],
@@ -221,42 +221,43 @@ fn an_image_is_built_shown_and_not_pulled_again() {
     ]);
     assert_eq!(facts, json!([name, "present", [name], "nobody", null]));
 
-    let seen = scene.run(&["image", "pull"]);
-    let expected = format!("image {name} is here already; --force pulls it anyway\n");
-    assert_eq!((seen.code, seen.stdout.clone()), (0, expected));
-    let seen = scene.run(&["image", "pull", "--force"]);
+    let output = scenario.run(&["image", "pull"]);
+    let expected = format!("image {name} already exists locally; --force pulls it anyway\n");
+    assert_eq!((output.code, output.stdout.clone()), (0, expected));
+    let output = scenario.run(&["image", "pull", "--force"]);
     assert_eq!(
-        (seen.code, seen.stdout.clone()),
+        (output.code, output.stdout.clone()),
         (1, format!("pulling image `{name}`\n"))
     );
     assert!(
-        seen.stderr
+        output
+            .stderr
             .starts_with(&format!("ralph: cannot pull image `{name}` — ")),
-        "{seen:?}"
+        "{output:?}"
     );
 
-    scene.write(
+    scenario.write(
         "ralph.toml",
         format!("[sandbox]\nimage = \"{name}\"\nuse_local_image = false\n"),
     );
-    let seen = scene.run(&["image", "pull"]);
+    let output = scenario.run(&["image", "pull"]);
     assert_eq!(
-        seen.code, 1,
-        "without the setting it is pulled again: {seen:?}"
+        output.code, 1,
+        "without the setting it is pulled again: {output:?}"
     );
 }
 
 #[test]
 fn a_build_that_fails_shows_its_output_and_one_line() {
-    let Some(scene) = ImageScenario::new("fails") else {
+    let Some(scenario) = ImageScenario::new("fails") else {
         return;
     };
-    scene.write(
+    scenario.write(
         "bad.Dockerfile",
         "FROM ralph-base:bookworm\nCOPY missing /\n",
     );
-    let name = scene.image.as_str();
-    let seen = scene.run(&[
+    let name = scenario.image.as_str();
+    let output = scenario.run(&[
         "image",
         "build",
         "--dockerfile",
@@ -267,16 +268,16 @@ fn a_build_that_fails_shows_its_output_and_one_line() {
     let expected = format!(
         "building image `{name}`\nstep 1 of 3: FROM ralph-base:bookworm\nstep 2 of 3: COPY missing /\n"
     );
-    assert_eq!((seen.code, seen.stdout.clone()), (1, expected));
-    assert_eq!(seen.stderr.lines().count(), 1, "{seen:?}");
+    assert_eq!((output.code, output.stdout.clone()), (1, expected));
+    assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
     assert!(
-        seen.stderr.starts_with(&format!(
+        output.stderr.starts_with(&format!(
             "ralph: cannot build image `{name}` — step 2 of 3, `COPY missing /`,"
         )),
-        "{seen:?}"
+        "{output:?}"
     );
 
-    let seen = scene.run(&[
+    let output = scenario.run(&[
         "image",
         "build",
         "--dockerfile",
@@ -284,52 +285,53 @@ fn a_build_that_fails_shows_its_output_and_one_line() {
         "--tag",
         name,
     ]);
-    assert_eq!(seen.code, 1);
+    assert_eq!(output.code, 1);
     assert!(
-        seen.stderr
+        output
+            .stderr
             .starts_with("ralph: cannot read the Dockerfile `none.Dockerfile` — "),
-        "{seen:?}"
+        "{output:?}"
     );
 }
 
 #[test]
-fn nix_is_used_where_it_is_installed() {
-    let Some(scene) = ImageScenario::new("nix") else {
+fn nix_is_used_if_it_is_installed() {
+    let Some(scenario) = ImageScenario::new("nix") else {
         return;
     };
-    scene.write("image.tar", saved(&scene.image));
-    let result = scene.ralph.project().join("image.tar");
+    scenario.write("image.tar", saved(&scenario.image));
+    let result = scenario.ralph.project().join("image.tar");
     let script = format!(
         "#!/bin/sh\necho \"$@\" > asked\necho evaluating >&2\necho {}\n",
         result.display()
     );
-    scene.write("nix", script);
-    let program = scene.ralph.project().join("nix");
+    scenario.write("nix", script);
+    let program = scenario.ralph.project().join("nix");
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
 
-    let path = format!("{}:/usr/bin:/bin", scene.ralph.project().display());
-    let name = scene.image.as_str();
-    let mut command = scene.command(&["image", "build", "--tag", name]);
-    let seen: RalphOutput = command.env("PATH", &path).output().unwrap().into();
+    let path = format!("{}:/usr/bin:/bin", scenario.ralph.project().display());
+    let name = scenario.image.as_str();
+    let mut command = scenario.command(&["image", "build", "--tag", name]);
+    let output: RalphOutput = command.env("PATH", &path).output().unwrap().into();
     let expected = format!(
         "building the image with nix\n  evaluating\nloading `{}`\n  Loaded image: {name}\nbuilt {name}\nto use it, set `image = \"{name}\"` under `[sandbox]` in ralph.toml\n",
         result.display()
     );
     assert_eq!(
-        (seen.code, seen.stdout.clone(), seen.stderr.as_str()),
+        (output.code, output.stdout.clone(), output.stderr.as_str()),
         (0, expected, "")
     );
-    let asked = std::fs::read_to_string(scene.ralph.project().join("asked")).unwrap();
+    let arguments = std::fs::read_to_string(scenario.ralph.project().join("asked")).unwrap();
     assert!(
-        asked.contains("images/flake#dockerImage --no-link --print-out-paths"),
-        "{asked}"
+        arguments.contains("images/flake#dockerImage --no-link --print-out-paths"),
+        "{arguments}"
     );
 
-    scene.write("nix", "#!/bin/sh\necho 'error: it is broken' >&2\nexit 1\n");
-    let mut command = scene.command(&["image", "build", "--nix", "--tag", name]);
-    let seen: RalphOutput = command.env("PATH", &path).output().unwrap().into();
+    scenario.write("nix", "#!/bin/sh\necho 'error: it is broken' >&2\nexit 1\n");
+    let mut command = scenario.command(&["image", "build", "--nix", "--tag", name]);
+    let output: RalphOutput = command.env("PATH", &path).output().unwrap().into();
     let line = "ralph: cannot build the image with nix — error: it is broken — check the output of nix, or use `ralph image build --dockerfile`\n";
-    assert_eq!((seen.code, seen.stderr.as_str()), (1, line));
+    assert_eq!((output.code, output.stderr.as_str()), (1, line));
 }
 
 /// Returns a project in containers whose image has an additional file.
@@ -375,7 +377,7 @@ fn a_run_gets_its_projects_image_as_the_base_commit_says() {
 }
 
 #[test]
-fn a_run_whose_image_cannot_be_made_does_not_start() {
+fn a_run_whose_image_cannot_be_built_does_not_start() {
     if skip_without_docker() {
         return;
     }

@@ -69,8 +69,11 @@ fn a_run_pauses_resumes_and_restarts_on_command() {
     // The clock of the budget is stopped.
     std::thread::sleep(Duration::from_millis(1500));
     steer(&project, &live, "resume", "running");
-    let waited = waited(&project);
-    assert!(waited < 700, "{waited} ms of the pause were counted");
+    let counted_ms = counted_ms(&project);
+    assert!(
+        counted_ms < 700,
+        "{counted_ms} ms of the pause were counted"
+    );
 
     project.ralph(&["rotate", "last"]).expect(0);
     live.wait_for_event("iteration_started", 2);
@@ -87,7 +90,7 @@ fn a_run_pauses_resumes_and_restarts_on_command() {
 }
 
 /// Returns the active time counted between the first pause and the next record.
-fn waited(project: &Project) -> u64 {
+fn counted_ms(project: &Project) -> u64 {
     let text = fs::read_to_string(project.run_dir().join("journal.jsonl")).unwrap();
     let records: Vec<Value> = text
         .lines()

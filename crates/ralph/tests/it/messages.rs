@@ -56,7 +56,7 @@ fn a_message_to_a_model_is_in_exactly_one_prompt() {
     project.audit();
     let replayed = project.ralph(&["replay", "last"]).expect(0).stdout;
     assert!(
-        replayed.contains("a message was taken up: use a.txt"),
+        replayed.contains("a message was acknowledged: use a.txt"),
         "{replayed}"
     );
 }
@@ -168,10 +168,10 @@ fn a_blocked_host_is_shown_with_the_command_that_allows_it() {
          `ralph allow {ONE} b.example:5432` allows it\n"
     );
     assert!(shown.contains(&lines), "{shown}");
-    let seen = ralph.run(&["allow", ONE, "b.example:5432"]);
+    let output = ralph.run(&["allow", ONE, "b.example:5432"]);
     let said = format!("run {ONE}: commands can reach `b.example:5432` once it resumes\n");
     assert_eq!(
-        (seen.code, seen.stdout, seen.stderr),
+        (output.code, output.stdout, output.stderr),
         (0, said, String::new())
     );
     let shown = ralph.json(&["show", "one", "--json"]);
@@ -203,14 +203,14 @@ fn a_host_can_be_allowed_for_later_runs_too() {
     .unwrap();
     let shown = path.canonicalize().unwrap();
     for last in ["now", "already"] {
-        let seen = ralph.run(&["allow", "one", "*.a.example", "--project"]);
-        let said = format!(
+        let output = ralph.run(&["allow", "one", "*.a.example", "--project"]);
+        let expected = format!(
             "run {ONE}: commands can reach `*.a.example` once it resumes\n`{}` lists `*.a.example` {last}\n",
             shown.display()
         );
         assert_eq!(
-            (seen.code, seen.stdout, seen.stderr),
-            (0, said, String::new())
+            (output.code, output.stdout, output.stderr),
+            (0, expected, String::new())
         );
         assert_eq!(
             fs::read_to_string(&path).unwrap(),
@@ -218,7 +218,7 @@ fn a_host_can_be_allowed_for_later_runs_too() {
         );
     }
     fs::write(&path, "[sandbox.network]\nallowed = 1\n").unwrap();
-    let seen = ralph.run(&["allow", "one", "a.example", "--project"]);
+    let output = ralph.run(&["allow", "one", "a.example", "--project"]);
     let expected = RalphOutput {
         code: 1,
         stdout: format!("run {ONE}: commands can reach `a.example` once it resumes\n"),
@@ -228,7 +228,7 @@ fn a_host_can_be_allowed_for_later_runs_too() {
             shown.display()
         ),
     };
-    assert_eq!(seen, expected);
+    assert_eq!(output, expected);
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn json_output_and_the_journal_have_no_character_that_changes_what_is_shown() {
 }
 
 #[test]
-fn after_the_end_a_host_is_allowed_for_later_runs_alone() {
+fn after_the_end_a_host_is_allowed_for_later_runs_only() {
     let ralph = TestRalph::new();
     contained_until(&ralph, RunStatus::Stopped);
     let shown = ralph.run(&["show", "one"]).stdout;
@@ -300,23 +300,23 @@ fn after_the_end_a_host_is_allowed_for_later_runs_alone() {
     let refused = ralph.run(&["allow", ONE, "a.example"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     let path = ralph.project().canonicalize().unwrap().join("ralph.toml");
-    for (before, said, after) in [
+    for (before, expected_text, after) in [
         (
             "",
-            "it has ended; later runs can reach the host\n[FILE] lists `a.example` now\n",
+            "it has ended; later runs can reach the host\n[FILE] now lists `a.example`\n",
             "[sandbox.network]\npolicy = \"allowlist\"\nallowed = [\"a.example\"]\n",
         ),
         (
             "[sandbox.network]\nallowed = [\"z.example\"]\n",
-            "it has ended\n[FILE] lists `a.example` now\nits policy is `deny`: set it to `allowlist` to have the list hold\n",
+            "it has ended\n[FILE] now lists `a.example`\nits policy is `deny`, which ignores the list: set it to `allowlist`\n",
             "[sandbox.network]\nallowed = [\"z.example\", \"a.example\"]\n",
         ),
     ] {
         fs::write(&path, before).unwrap();
-        let said = said.replace("[FILE]", &format!("`{}`", path.display()));
+        let expected_text = expected_text.replace("[FILE]", &format!("`{}`", path.display()));
         let expected = RalphOutput {
             code: 0,
-            stdout: format!("run {ONE}: {said}"),
+            stdout: format!("run {ONE}: {expected_text}"),
             stderr: String::new(),
         };
         let allow = ["allow", ONE, "a.example", "--project"];

@@ -75,8 +75,9 @@ fn assert_no_key(project: &Project) {
 }
 
 pub(crate) fn statuses(project: &Project) -> Vec<String> {
-    let told = project.event_values("status_changed", "status");
-    told.iter()
+    let values = project.event_values("status_changed", "status");
+    values
+        .iter()
         .map(|status| status.as_str().unwrap().into())
         .collect()
 }
@@ -316,7 +317,7 @@ fn money_alone_is_no_limit_for_a_model_without_a_price() {
 }
 
 #[test]
-fn profiles_are_listed_with_what_they_lack() {
+fn profiles_are_listed_with_their_problems() {
     let api = FakeModelApi::start([streamed("")]).unwrap();
     let project = project(&api);
     let listed = project.ralph(&["models"]).expect(0);
@@ -358,7 +359,7 @@ ralph: cannot use the model `zai/glm-4.7` — `ZAI_API_KEY` is not set — set i
 }
 
 #[test]
-fn a_model_can_be_tried() {
+fn a_model_can_be_tested() {
     let ready = r#"{"summary": "ready", "actions": []}"#;
     let api = FakeModelApi::start([
         streamed(ready),

@@ -114,11 +114,11 @@ fn an_older_git_is_refused_before_there_is_a_run() {
     let ended = project.ralph(&["demo", "--dir", &demo]).expect(1);
     assert_eq!(ended.stderr, line);
     assert!(!project.home().join("runs").exists());
-    let seen = project.ralph(&["preflight"]).expect(1);
+    let output = project.ralph(&["preflight"]).expect(1);
     assert!(
-        seen.stdout.contains("git 2.25.1 is too old"),
+        output.stdout.contains("git 2.25.1 is too old"),
         "{}",
-        seen.stdout
+        output.stdout
     );
 }
 

@@ -125,10 +125,10 @@ fn the_list_has_the_newest_first_and_hides_no_damage() {
     let journal = ralph.dir("260302-100000-0003").journal();
     let text = fs::read_to_string(&journal).unwrap();
     fs::write(&journal, text.replacen("\"seq\":3", "\"seq\":9", 1)).unwrap();
-    let seen = ralph.run(&["runs"]);
-    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+    let output = ralph.run(&["runs"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_data_eq!(
-        seen.stdout,
+        output.stdout,
         str![[r"
 RUN                 TASK   STATUS       ITER  LOOP  COST   ACTIVE    PR
 260302-100000-0003  three  damaged      0     -     $0.00  -         -
@@ -204,10 +204,10 @@ Say hello (two)
 "]],
         ),
     ] {
-        let seen = ralph.run(&["show", task]);
-        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+        let output = ralph.run(&["show", task]);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""));
         let files = ralph.state().root().display().to_string();
-        assert_data_eq!(seen.stdout.replace(&files, "/state"), expected);
+        assert_data_eq!(output.stdout.replace(&files, "/state"), expected);
     }
 }
 
@@ -215,10 +215,10 @@ Say hello (two)
 fn replay_shows_the_run_again() {
     let ralph = TestRalph::new();
     ralph.create_run(ONE, "one", succeeded());
-    let seen = ralph.run(&["replay", "one"]);
-    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+    let output = ralph.run(&["replay", "one"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_data_eq!(
-        seen.stdout,
+        output.stdout,
         str![[r"
 Say hello (one)
   run      260301-100000-0001
@@ -279,8 +279,8 @@ fn a_long_log_comes_whole_and_a_reader_may_leave() {
     let line = format!("{}\n", "x".repeat(999));
     let log = ralph.dir(ONE).file("activity.log");
     fs::write(&log, line.repeat(300) + &"y".repeat(200_000)).unwrap();
-    let seen = ralph.run(&["logs", "one"]);
-    assert_eq!(seen.stdout, fs::read_to_string(&log).unwrap());
+    let output = ralph.run(&["logs", "one"]);
+    assert_eq!(output.stdout, fs::read_to_string(&log).unwrap());
 
     let mut child = ralph
         .command(&["logs", "one"])

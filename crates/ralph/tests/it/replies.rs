@@ -51,7 +51,7 @@ const NAMELESS: &str = "# Task: Two files\n\n- [ ] The file `a.txt` says **one**
 
 #[test]
 fn boxes_without_ids_are_claimed_by_id_text_or_number() {
-    let made = [
+    let solution = [
         write("a.txt", "one\n"),
         write("b.txt", "two\n"),
         commit("Two"),
@@ -63,7 +63,7 @@ fn boxes_without_ids_are_claimed_by_id_text_or_number() {
     ] {
         let project = Project::new()
             .body(NAMELESS)
-            .script(&[claiming(&claims, &made)]);
+            .script(&[claiming(&claims, &solution)]);
         project.run().expect(0);
         let prompt = project.prompt(1);
         for line in [
@@ -84,13 +84,13 @@ fn boxes_without_ids_are_claimed_by_id_text_or_number() {
 
 #[test]
 fn an_unclear_claim_ticks_nothing_and_is_answered_with_the_open_boxes() {
-    let made = [
+    let solution = [
         write("a.txt", "one\n"),
         write("b.txt", "two\n"),
         commit("Two"),
     ];
     let project = Project::new().body(NAMELESS).script(&[
-        claiming(&["1", "the file", "99"], &made),
+        claiming(&["1", "the file", "99"], &solution),
         claiming(&["the-file-b-txt-is-there"], &[]),
     ]);
     project.run().expect(0);

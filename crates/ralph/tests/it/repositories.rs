@@ -58,7 +58,7 @@ fn the_task_file_may_be_elsewhere() {
 }
 
 #[test]
-fn a_bare_repository_is_as_good_as_another() {
+fn a_bare_repository_works_like_any_other() {
     let project = Project::new().script(&[finish()]);
     let bare = project.path("bare.git").display().to_string();
     let repo = project.repo().display().to_string();

@@ -142,7 +142,7 @@ fn spelled(secret: &str) -> String {
 }
 
 #[test]
-fn a_secret_that_the_model_says_is_not_repeated() {
+fn a_secret_in_a_reply_is_not_repeated() {
     let canaries = SecretCanaries::new();
     let (key, token, pem) = (&canaries.key, &canaries.token, canaries.pem());
     let mut telling = actions(&[

@@ -18,14 +18,14 @@ fn init_writes_a_task_file_once() {
 wrote ralph_task.md
 
 next:
-  1. say what should be done and how to see that it is: edit ralph_task.md
-  2. see what it lacks: ralph lint
-  3. let it be done: ralph run
+  1. describe the task and how to check it: edit ralph_task.md
+  2. check the task file: ralph lint
+  3. start the run: ralph run
 
-also read where they exist:
+also read if they exist:
   config/models.yaml  model profiles; `ralph init --models` writes it
   ralph.toml          settings of the project
-  .env                credentials; the environment wins
+  .env                credentials; environment variables take precedence
 
 "]]
     );
@@ -41,7 +41,7 @@ also read where they exist:
         (second.code, second.stderr.as_str()),
         (
             1,
-            "ralph: will not overwrite `ralph_task.md` — it exists — add --force to write it anew, \
+            "ralph: will not overwrite `ralph_task.md` — it exists — overwrite it with `--force`, \
              or remove it\n"
         )
     );
@@ -55,16 +55,17 @@ also read where they exist:
 }
 
 #[test]
-fn init_writes_the_profiles_beside_a_task_file_that_is_there() {
+fn init_writes_the_profiles_next_to_an_existing_task_file() {
     let ralph = TestRalph::new();
     let task = ralph.project().join("ralph_task.md");
     fs::write(&task, "mine").unwrap();
-    let seen = ralph.run(&["init", "--models"]);
-    assert_eq!(seen.code, 0);
+    let output = ralph.run(&["init", "--models"]);
+    assert_eq!(output.code, 0);
     assert!(
-        seen.stdout
+        output
+            .stdout
             .starts_with("wrote config/models.yaml\nkept ralph_task.md\n"),
-        "{seen:?}"
+        "{output:?}"
     );
     assert_eq!(fs::read_to_string(&task).unwrap(), "mine");
     let models = fs::read_to_string(ralph.project().join("config/models.yaml")).unwrap();
@@ -75,8 +76,8 @@ fn init_writes_the_profiles_beside_a_task_file_that_is_there() {
 fn what_init_writes_can_be_linted_and_a_missing_key_is_found() {
     let ralph = TestRalph::new();
     assert_eq!(ralph.run(&["init"]).code, 0);
-    let seen = ralph.run(&["lint"]);
-    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    let output = ralph.run(&["lint"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     let report = ralph.json(&["lint", "--json"]);
     assert_eq!(report["ok"], json!(true));
 
@@ -84,10 +85,10 @@ fn what_init_writes_can_be_linted_and_a_missing_key_is_found() {
     let text = fs::read_to_string(&task).unwrap();
     let text = text.replace("max_iterations: 30\n", "");
     fs::write(&task, text).unwrap();
-    let seen = ralph.run(&["lint"]);
-    assert_eq!((seen.code, seen.stderr.as_str()), (1, ""), "{seen:?}");
+    let output = ralph.run(&["lint"]);
+    assert_eq!((output.code, output.stderr.as_str()), (1, ""), "{output:?}");
     assert_data_eq!(
-        seen.stdout,
+        output.stdout,
         str![[r"
 ralph_task.md:52: error[missing-max-iterations] `max_iterations` is missing
     fix: add the line `max_iterations: 30` to the front matter
@@ -95,9 +96,9 @@ ralph_task.md: 1 error, 0 warnings
 
 "]]
     );
-    let seen = ralph.run(&["lint", "--json"]);
-    let report: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
-    assert_eq!((seen.code, &report["ok"]), (1, &json!(false)));
+    let output = ralph.run(&["lint", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((output.code, &report["ok"]), (1, &json!(false)));
     let keys: Vec<&String> = report["findings"][0].as_object().unwrap().keys().collect();
     assert_eq!(
         keys,
@@ -108,9 +109,9 @@ ralph_task.md: 1 error, 0 warnings
 #[test]
 fn a_missing_task_file_is_a_finding_for_scripts() {
     let ralph = TestRalph::new();
-    let seen = ralph.run(&["lint", "no.md", "--json"]);
-    let report: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
-    assert_eq!((seen.code, seen.stderr.as_str()), (1, ""));
+    let output = ralph.run(&["lint", "no.md", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!((output.code, output.stderr.as_str()), (1, ""));
     assert_eq!(
         (&report["ok"], &report["findings"][0]["code"]),
         (&json!(false), &json!("missing-task-file"))
@@ -121,8 +122,8 @@ fn a_missing_task_file_is_a_finding_for_scripts() {
 fn completions_complete_in_every_shell() {
     let ralph = TestRalph::new();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let seen = ralph.run(&["completions", shell]);
-        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
-        assert!(seen.stdout.contains("rotate"), "{shell}");
+        let output = ralph.run(&["completions", shell]);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+        assert!(output.stdout.contains("rotate"), "{shell}");
     }
 }

@@ -40,7 +40,7 @@ fn answer(
 
 #[test]
 fn the_reply_of_a_live_process_is_reported() {
-    for (verb, command, said) in [
+    for (verb, command, effect) in [
         (
             "pause",
             Command::Pause,
@@ -60,9 +60,9 @@ fn the_reply_of_a_live_process_is_reported() {
         let ralph = TestRalph::new();
         let journal = ralph.held_run(ONE, "one", working());
         let process = answer(&ralph, journal, None);
-        let seen = ralph.run(&[verb, "one"]);
-        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
-        assert_eq!(seen.stdout, format!("run {ONE}: {said}\n"));
+        let output = ralph.run(&[verb, "one"]);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+        assert_eq!(output.stdout, format!("run {ONE}: {effect}\n"));
         assert_eq!(process.join().unwrap(), command);
     }
 }
@@ -72,9 +72,9 @@ fn a_refusal_is_reported() {
     let ralph = TestRalph::new();
     let journal = ralph.held_run(ONE, "one", working());
     let process = answer(&ralph, journal, Some("its commit is being verified"));
-    let seen = ralph.run(&["rotate", "one"]);
+    let output = ralph.run(&["rotate", "one"]);
     assert_eq!(
-        (seen.code, seen.stderr),
+        (output.code, output.stderr),
         (
             1,
             format!(
@@ -91,9 +91,9 @@ fn an_idle_run_accepts_only_stop() {
     let ralph = TestRalph::new();
     ralph.create_run(ONE, "one", working());
     for verb in ["pause", "rotate"] {
-        let seen = ralph.run(&[verb, "one"]);
+        let output = ralph.run(&[verb, "one"]);
         assert_eq!(
-            (seen.code, seen.stderr),
+            (output.code, output.stderr),
             (
                 1,
                 format!(
@@ -104,8 +104,8 @@ fn an_idle_run_accepts_only_stop() {
         );
     }
     let before = journal::read(&ralph.dir(ONE).journal()).unwrap().len();
-    let seen = ralph.run(&["stop", "one"]);
-    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+    let output = ralph.run(&["stop", "one"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(
         ralph.json(&["show", "one", "--json"])["status"],
         json!("stopped")
@@ -135,9 +135,9 @@ fn a_run_that_has_ended_takes_no_command() {
     let ralph = TestRalph::new();
     ralph.create_run(ONE, "one", succeeded());
     for verb in ["pause", "rotate", "stop"] {
-        let seen = ralph.run(&[verb, "one"]);
+        let output = ralph.run(&[verb, "one"]);
         assert_eq!(
-            (seen.code, seen.stderr),
+            (output.code, output.stderr),
             (
                 1,
                 format!(
@@ -160,9 +160,9 @@ fn a_process_that_dies_before_replying_releases_the_run() {
         }
         drop(journal);
     });
-    let seen = ralph.run(&["stop", "one"]);
+    let output = ralph.run(&["stop", "one"]);
     process.join().unwrap();
-    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""));
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert_eq!(
         ralph.json(&["show", "one", "--json"])["status"],
         json!("stopped")

@@ -123,10 +123,10 @@ impl ReferenceTrace {
         &self,
         first: usize,
         second: usize,
-        wanted: impl Fn(&str, &str) -> bool,
+        is_match: impl Fn(&str, &str) -> bool,
     ) -> Vec<KillPoint> {
         let span = self.sync_of(first)..self.sync_of(second);
-        let found = self.positions(wanted).into_iter();
+        let found = self.positions(is_match).into_iter();
         found
             .filter(|position| span.contains(position))
             .map(|position| self.point(position))
@@ -159,14 +159,14 @@ impl ReferenceTrace {
     pub(crate) fn spread(&self, count: usize) -> Vec<KillPoint> {
         let others = self.positions(|name, _| name != "fdatasync");
         let count = count.min(others.len());
-        let place = |i: usize| others[others.len() * (2 * i + 1) / (2 * count)];
-        (0..count).map(|i| self.point(place(i))).collect()
+        let position = |i: usize| others[others.len() * (2 * i + 1) / (2 * count)];
+        (0..count).map(|i| self.point(position(i))).collect()
     }
 
-    fn positions(&self, wanted: impl Fn(&str, &str) -> bool) -> Vec<usize> {
+    fn positions(&self, is_match: impl Fn(&str, &str) -> bool) -> Vec<usize> {
         let calls = self.calls.iter().enumerate();
         calls
-            .filter(|(_, (name, arguments))| wanted(name, arguments))
+            .filter(|(_, (name, arguments))| is_match(name, arguments))
             .map(|(position, _)| position)
             .collect()
     }

@@ -96,9 +96,9 @@ impl TestRalph {
 
     /// Runs a command that must succeed and returns its JSON.
     pub(crate) fn json(&self, args: &[&str]) -> serde_json::Value {
-        let seen = self.run(args);
-        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
-        serde_json::from_str(&seen.stdout).unwrap()
+        let output = self.run(args);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+        serde_json::from_str(&output.stdout).unwrap()
     }
 
     /// Returns the state directory.

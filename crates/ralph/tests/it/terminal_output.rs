@@ -35,8 +35,8 @@ fn a_pipe_gets_no_escape_sequences() {
         &["lint", EVIL],
         &["--help"],
     ] {
-        let seen = ralph.run(args);
-        let all = format!("{}{}", seen.stdout, seen.stderr);
+        let output = ralph.run(args);
+        let all = format!("{}{}", output.stdout, output.stderr);
         assert!(
             !all.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']),
             "{args:?}: {all:?}"

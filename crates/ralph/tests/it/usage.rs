@@ -26,30 +26,34 @@ fn every_refusal_is_one_line_and_exit_2() {
         &["completions"],
         &["completions", "tcsh"],
     ] {
-        let seen = ralph.run(args);
-        assert_eq!(seen.code, 2, "{args:?}: {seen:?}");
-        assert_eq!(seen.stderr.lines().count(), 1, "{args:?}: {seen:?}");
-        assert_eq!(seen.stderr.matches(" — ").count(), 2, "{args:?}: {seen:?}");
-        lines.push_str(&seen.stderr);
+        let output = ralph.run(args);
+        assert_eq!(output.code, 2, "{args:?}: {output:?}");
+        assert_eq!(output.stderr.lines().count(), 1, "{args:?}: {output:?}");
+        assert_eq!(
+            output.stderr.matches(" — ").count(),
+            2,
+            "{args:?}: {output:?}"
+        );
+        lines.push_str(&output.stderr);
     }
     assert_data_eq!(
         lines,
         str![[r"
 ralph: unknown command `frobnicate` — ralph has no such command — did you mean `rotate`?
 ralph: unknown command `lnit` — ralph has no such command — did you mean `init` or `lint`?
-ralph: unexpected option `--foo` — `ralph run` does not take it — see `ralph run --help`
-ralph: unexpected option `--sanbox` — `ralph run` does not take it — did you mean `--sandbox`?
-ralph: unexpected argument `b.md` — `ralph run` does not take it — see `ralph run --help`
-ralph: no value for --engine <ENGINE> — it needs one — see `ralph run --help`
-ralph: `magic` is no value for --engine <ENGINE> — it takes actions, agent — see `ralph run --help`
-ralph: --profile <PROFILE> does not go with --model <MODEL> — only one of them can hold — see `ralph run --help`
-ralph: --new does not go with --resume — only one of them can hold — see `ralph run --help`
-ralph: no value for --repo <PATH|URL> — it needs one — see `ralph run --help`
-ralph: --json is given twice — once is enough — see `ralph runs --help`
-ralph: missing <RUN> — `ralph show` needs it — see `ralph show --help`
-ralph: no value for <RUN> — it needs one — see `ralph show --help`
-ralph: missing <SHELL> — `ralph completions` needs it — see `ralph completions --help`
-ralph: `tcsh` is no value for <SHELL> — it takes bash, elvish, fish, powershell, zsh — did you mean `zsh`?
+ralph: unexpected option `--foo` — `ralph run` does not accept it — see `ralph run --help`
+ralph: unexpected option `--sanbox` — `ralph run` does not accept it — did you mean `--sandbox`?
+ralph: unexpected argument `b.md` — `ralph run` does not accept it — see `ralph run --help`
+ralph: no value for --engine <ENGINE> — a value is required — see `ralph run --help`
+ralph: invalid value `magic` for --engine <ENGINE> — possible values: actions, agent — see `ralph run --help`
+ralph: --profile <PROFILE> cannot be used with --model <MODEL> — only one of them can be given — see `ralph run --help`
+ralph: --new cannot be used with --resume — only one of them can be given — see `ralph run --help`
+ralph: no value for --repo <PATH|URL> — a value is required — see `ralph run --help`
+ralph: --json is given more than once — it can be given only once — see `ralph runs --help`
+ralph: missing <RUN> — `ralph show` requires it — see `ralph show --help`
+ralph: no value for <RUN> — a value is required — see `ralph show --help`
+ralph: missing <SHELL> — `ralph completions` requires it — see `ralph completions --help`
+ralph: invalid value `tcsh` for <SHELL> — possible values: bash, elvish, fish, powershell, zsh — did you mean `zsh`?
 
 "]]
     );
@@ -60,11 +64,11 @@ fn every_failure_is_one_line_and_exit_1() {
     let ralph = TestRalph::new();
     let mut lines = String::new();
     let mut fail = |ralph: &TestRalph, args: &[&str]| {
-        let seen = ralph.run(args);
-        assert_eq!(seen.code, 1, "{args:?}: {seen:?}");
-        assert_eq!(seen.stdout, "", "{args:?}");
-        assert_eq!(seen.stderr.lines().count(), 1, "{args:?}: {seen:?}");
-        lines.push_str(&seen.stderr);
+        let output = ralph.run(args);
+        assert_eq!(output.code, 1, "{args:?}: {output:?}");
+        assert_eq!(output.stdout, "", "{args:?}");
+        assert_eq!(output.stderr.lines().count(), 1, "{args:?}: {output:?}");
+        lines.push_str(&output.stderr);
     };
     fail(&ralph, &["show", "last"]);
     fail(&ralph, &["lint"]);
@@ -83,7 +87,7 @@ fn every_failure_is_one_line_and_exit_1() {
         lines,
         str![[r"
 ralph: there are no runs yet — nothing has been started with this state directory — start one with `ralph run`
-ralph: there is no task file `ralph_task.md` — nothing has that name — name another file, or write one with `ralph init`
+ralph: there is no task file `ralph_task.md` — name another file, or write one with `ralph init`
 ralph: cannot read `.` — it is a directory, not a regular file — name a task file that you can read
 ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
 ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
@@ -118,15 +122,15 @@ fn help_and_version_are_no_errors_and_read_nothing() {
             .env_remove("RALPH_HOME")
             .output()
             .unwrap();
-        let seen = RalphOutput::from(output);
-        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{args:?}");
-        assert!(seen.stdout.contains("ralph"), "{args:?}");
+        let output = RalphOutput::from(output);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{args:?}");
+        assert!(output.stdout.contains("ralph"), "{args:?}");
     }
-    let seen = ralph.run(&[]);
-    assert_eq!((seen.code, seen.stdout.as_str()), (2, ""));
+    let output = ralph.run(&[]);
+    assert_eq!((output.code, output.stdout.as_str()), (2, ""));
     assert!(
-        seen.stderr.contains("Usage: ralph [OPTIONS] <COMMAND>"),
-        "{seen:?}"
+        output.stderr.contains("Usage: ralph [OPTIONS] <COMMAND>"),
+        "{output:?}"
     );
 }
 
@@ -154,10 +158,10 @@ fn without_a_home_there_is_one_clear_line() {
 #[test]
 fn scripts_get_the_error_as_json_too() {
     let ralph = TestRalph::new();
-    let seen = ralph.run(&["show", "last", "--json"]);
-    assert_eq!(seen.code, 1);
-    assert!(seen.stderr.starts_with("ralph: there are no runs yet — "));
-    let error: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
+    let output = ralph.run(&["show", "last", "--json"]);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.starts_with("ralph: there are no runs yet — "));
+    let error: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(
         error,
         json!({"error": {
@@ -184,9 +188,9 @@ fn a_damaged_journal_is_named() {
     let mut lines: Vec<&str> = text.lines().collect();
     lines.remove(2);
     std::fs::write(&journal, lines.join("\n") + "\n").unwrap();
-    let seen = ralph.run(&["show", "one"]);
+    let output = ralph.run(&["show", "one"]);
     assert_eq!(
-        (seen.code, seen.stderr),
+        (output.code, output.stderr),
         (
             1,
             format!(

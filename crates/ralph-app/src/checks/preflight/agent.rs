@@ -11,8 +11,8 @@ use crate::tokens::stores::find_program;
 use crate::tokens::{FoundToken, format_date};
 
 /// Checks that the agent exists.
-pub(super) async fn check_agent(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
-    match &ground.worker {
+pub(super) async fn check_agent(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    match &context.worker {
         PreflightWorker::Model => None,
         PreflightWorker::Unknown => Some(CheckOutcome::NotRun(
             "the task file cannot be used, and may choose one".into(),
@@ -20,19 +20,21 @@ pub(super) async fn check_agent(ground: &PreflightContext<'_>) -> Option<CheckOu
         PreflightWorker::Contradiction(error) | PreflightWorker::Agent(Err(error)) => {
             Some(error.clone().into())
         }
-        PreflightWorker::Agent(Ok(preset)) => Some(match worker::refuse_profile(&ground.request) {
-            Ok(()) => check_startable(preset, ground).await,
-            Err(error) => error.into(),
-        }),
+        PreflightWorker::Agent(Ok(preset)) => {
+            Some(match worker::refuse_profile(&context.request) {
+                Ok(()) => check_startable(preset, context).await,
+                Err(error) => error.into(),
+            })
+        }
     }
 }
 
 /// Checks for the agent's program if the agent works on this machine (an image contains its own),
 /// and for a script of the repository.
-async fn check_startable(preset: &Preset, ground: &PreflightContext<'_>) -> CheckOutcome {
+async fn check_startable(preset: &Preset, context: &PreflightContext<'_>) -> CheckOutcome {
     let program = preset.command.first().map_or("", String::as_str);
-    let search_path = ground.app.search_path();
-    let is_local = ground.sandbox.as_deref() == Ok("local");
+    let search_path = context.app.search_path();
+    let is_local = context.sandbox.as_deref() == Ok("local");
     if is_local && !program.contains('/') && find_program(search_path, program).is_none() {
         return CheckOutcome::failed(
             format!(
@@ -42,19 +44,19 @@ async fn check_startable(preset: &Preset, ground: &PreflightContext<'_>) -> Chec
             "install it, or let it work in a container with `--sandbox docker`",
         );
     }
-    if let Err(error) = check_script(preset, ground).await {
+    if let Err(error) = check_script(preset, context).await {
         return error.into();
     }
     CheckOutcome::Passed(format!("{}, which is started as `{program}`", preset.name))
 }
 
 /// Checks for the agent's script. Another check reports a missing repository.
-async fn check_script(preset: &Preset, ground: &PreflightContext<'_>) -> Result<(), AppError> {
-    let (Some(file), Some(task)) = (&ground.task, ground.usable_task()) else {
+async fn check_script(preset: &Preset, context: &PreflightContext<'_>) -> Result<(), AppError> {
+    let (Some(file), Some(task)) = (&context.task, context.usable_task()) else {
         return Ok(());
     };
-    let git = ground.app.git_read_only();
-    let found = SourceRepository::find(&ground.request, task, &file.path, &git, ground.app).await;
+    let git = context.app.git_read_only();
+    let found = SourceRepository::find(&context.request, task, &file.path, &git, context.app).await;
     match found {
         Ok(source) => agent_script::require_committed_script(preset, &source, &git).await,
         Err(_) => Ok(()),
@@ -63,15 +65,15 @@ async fn check_script(preset: &Preset, ground: &PreflightContext<'_>) -> Result<
 
 /// Checks that the agent has a credential that stays valid for some time. Does not ask the
 /// provider.
-pub(super) async fn check_credential(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
-    let preset = match &ground.worker {
+pub(super) async fn check_credential(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let preset = match &context.worker {
         PreflightWorker::Model | PreflightWorker::Unknown => return None,
         PreflightWorker::Contradiction(_) | PreflightWorker::Agent(Err(_)) => {
             return Some(CheckOutcome::NotRun("no agent is chosen".into()));
         }
         PreflightWorker::Agent(Ok(preset)) => preset,
     };
-    Some(match find_credential(preset, ground).await {
+    Some(match find_credential(preset, context).await {
         Ok(told) => CheckOutcome::Passed(told),
         Err(error) => error.into(),
     })
@@ -79,9 +81,9 @@ pub(super) async fn check_credential(ground: &PreflightContext<'_>) -> Option<Ch
 
 async fn find_credential(
     preset: &Preset,
-    ground: &PreflightContext<'_>,
+    context: &PreflightContext<'_>,
 ) -> Result<String, AppError> {
-    let tokens = ground.app.tokens_read_only()?;
+    let tokens = context.app.tokens_read_only()?;
     let Some(chosen) = agent::find_credential(preset, None, &tokens).await? else {
         return Ok(format!("`{}` needs none", preset.name));
     };

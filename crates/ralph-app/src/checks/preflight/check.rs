@@ -72,21 +72,21 @@ impl PreflightCheck {
     }
 
     /// Runs the check without changing anything. Returns `None` if there is nothing to check.
-    pub(super) async fn run(self, ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    pub(super) async fn run(self, context: &PreflightContext<'_>) -> Option<CheckOutcome> {
         match self {
-            Self::Git => Some(machine::check_git(ground)),
-            Self::State => Some(machine::check_state_dir(ground)),
-            Self::Settings => Some(project::check_settings(ground)),
-            Self::Task => project::check_task(ground),
-            Self::Repository => project::check_repository(ground).await,
-            Self::Trust => project::check_trust(ground).await,
-            Self::Agent => agent::check_agent(ground).await,
-            Self::Credential => agent::check_credential(ground).await,
-            Self::Model => Some(project::check_model(ground)),
-            Self::Network => network::check_gate(ground).await,
-            Self::Sandbox => Some(sandbox::check_provider(ground).await),
-            Self::Image => sandbox::check_image(ground).await,
-            Self::Disk => Some(machine::check_disk(ground)),
+            Self::Git => Some(machine::check_git(context)),
+            Self::State => Some(machine::check_state_dir(context)),
+            Self::Settings => Some(project::check_settings(context)),
+            Self::Task => project::check_task(context),
+            Self::Repository => project::check_repository(context).await,
+            Self::Trust => project::check_trust(context).await,
+            Self::Agent => agent::check_agent(context).await,
+            Self::Credential => agent::check_credential(context).await,
+            Self::Model => Some(project::check_model(context)),
+            Self::Network => network::check_gate(context).await,
+            Self::Sandbox => Some(sandbox::check_provider(context).await),
+            Self::Image => sandbox::check_image(context).await,
+            Self::Disk => Some(machine::check_disk(context)),
         }
     }
 

@@ -14,17 +14,17 @@ const MIN_STATE_BYTES: u64 = 1 << 30;
 const MIN_ENGINE_BYTES: u64 = 2 << 30;
 
 /// Checks that git can be started.
-pub(in crate::checks) fn check_git(ground: &PreflightContext<'_>) -> CheckOutcome {
-    match &ground.git {
+pub(in crate::checks) fn check_git(context: &PreflightContext<'_>) -> CheckOutcome {
+    match &context.git {
         Ok(version) => CheckOutcome::Passed(version.trim().to_owned()),
         Err(error) => error.clone().into(),
     }
 }
 
 /// Checks that the state directory is writable or can be created.
-pub(super) fn check_state_dir(ground: &PreflightContext<'_>) -> CheckOutcome {
-    let root = match &ground.providers {
-        Ok(wiring) => wiring.state.root(),
+pub(super) fn check_state_dir(context: &PreflightContext<'_>) -> CheckOutcome {
+    let root = match &context.providers {
+        Ok(providers) => providers.state.root(),
         Err(error) => return error.clone().into(),
     };
     let shown = root.display();
@@ -49,13 +49,13 @@ pub(super) fn check_state_dir(ground: &PreflightContext<'_>) -> CheckOutcome {
 }
 
 /// Checks the disk space for the state, and for containers if the engine is on this machine.
-pub(super) fn check_disk(ground: &PreflightContext<'_>) -> CheckOutcome {
+pub(super) fn check_disk(context: &PreflightContext<'_>) -> CheckOutcome {
     let mut places = Vec::new();
-    if let Ok(wiring) = &ground.providers {
+    if let Ok(providers) = &context.providers {
         let fix = "free some space, or set RALPH_HOME to a directory on another disk";
-        places.push((wiring.state.root().to_owned(), MIN_STATE_BYTES, fix));
+        places.push((providers.state.root().to_owned(), MIN_STATE_BYTES, fix));
     }
-    if let Some((_, facts)) = &ground.engine
+    if let Some((_, facts)) = &context.engine
         && facts.is_local_socket
         && !facts.is_desktop
         && Path::new(&facts.data_root).exists()
@@ -96,7 +96,12 @@ fn gibibytes(bytes: u64) -> String {
 /// Returns the free bytes at a path, or `None` if they cannot be determined.
 fn free_bytes(path: &Path) -> Option<u64> {
     let place = nearest_existing(path)?;
-    let stat = statvfs(&place).ok()?;
+    let stat = statvfs(&place).inspect_err(
+        |error| tracing::warn!(%error, path = %place.display(), "cannot measure the free space"),
+    );
+    let Ok(stat) = stat else {
+        return None;
+    };
     Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 

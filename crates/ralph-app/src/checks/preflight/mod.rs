@@ -28,14 +28,14 @@ pub(super) use network::{describe_policy, gate_error};
 /// Runs the same checks before a run starts. Returns notices for the user, or all errors combined.
 pub async fn check_start(request: &RunRequest, app: &App) -> Result<Vec<String>, AppError> {
     let file = Some(request.file.clone());
-    let ground = PreflightContext::load(file, request.clone(), app).await;
+    let context = PreflightContext::load(file, request.clone(), app).await;
     let (mut errors, mut notices) = (Vec::new(), Vec::new());
     for check in PreflightCheck::ALL {
         let effect = check.start_effect();
         if effect == StartEffect::OwnStep {
             continue;
         }
-        let Some(CheckOutcome::Failed(found)) = check.run(&ground).await else {
+        let Some(CheckOutcome::Failed(found)) = check.run(&context).await else {
             continue;
         };
         match effect {
@@ -56,9 +56,9 @@ pub async fn run_preflight(
     app: &App,
     checks: &mut dyn CheckSink,
 ) -> Result<(), AppError> {
-    let ground = PreflightContext::load(file, request, app).await;
+    let context = PreflightContext::load(file, request, app).await;
     for check in PreflightCheck::ALL {
-        match check.run(&ground).await {
+        match check.run(&context).await {
             Some(outcome) => checks.add(check.name(), outcome)?,
             None => {
                 if let Some(why) = check.skip_reason() {

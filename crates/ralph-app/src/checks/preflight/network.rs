@@ -16,25 +16,25 @@ use crate::planning::network;
 use crate::providers::Providers;
 
 /// Checks that the network rules are valid and that a gate can enforce them.
-pub(super) async fn check_gate(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
-    let (Ok(settings), Ok(wiring)) = (&ground.settings, &ground.providers) else {
+pub(super) async fn check_gate(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let (Ok(settings), Ok(providers)) = (&context.settings, &context.providers) else {
         return Some(CheckOutcome::NotRun("the settings cannot be used".into()));
     };
-    let preset = ground.worker.preset();
-    match ground.sandbox.as_deref() {
+    let preset = context.worker.preset();
+    match context.sandbox.as_deref() {
         Ok("docker") => {
             let hosts = preset.map(|preset| preset.hosts.as_slice());
             let plan = network::network_plan(&settings.sandbox.network, hosts.unwrap_or_default());
             Some(match plan {
                 Ok(plan) => {
                     let idle = network::unused_list_notice(&settings.sandbox.network);
-                    check_container_gate(plan, idle, wiring).await
+                    check_container_gate(plan, idle, providers).await
                 }
                 Err(error) => error.into(),
             })
         }
         // Only the agent's model requests go through a gate.
-        Ok(_) if preset.is_some() => Some(check_agent_gate(wiring).await),
+        Ok(_) if preset.is_some() => Some(check_agent_gate(providers).await),
         Ok(_) => None,
         Err(_) => Some(CheckOutcome::NotRun("the settings cannot be used".into())),
     }
@@ -43,18 +43,18 @@ pub(super) async fn check_gate(ground: &PreflightContext<'_>) -> Option<CheckOut
 async fn check_container_gate(
     plan: NetworkPlan,
     idle: Option<String>,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> CheckOutcome {
     let idle = idle.map_or_else(String::new, |idle| format!("; {idle}"));
     let told = format!("{}{idle}", describe_policy(&plan));
-    match open_gate(plan, wiring).await {
+    match open_gate(plan, providers).await {
         Ok(_) => CheckOutcome::Passed(told),
         Err(error) => error.into(),
     }
 }
 
-async fn check_agent_gate(wiring: &Providers) -> CheckOutcome {
-    let gate = match open_gate(NetworkPlan::default(), wiring).await {
+async fn check_agent_gate(providers: &Providers) -> CheckOutcome {
+    let gate = match open_gate(NetworkPlan::default(), providers).await {
         Ok(gate) => gate,
         Err(error) => return error.into(),
     };
@@ -80,10 +80,10 @@ pub(in crate::checks) fn describe_policy(plan: &NetworkPlan) -> String {
 }
 
 /// Opens a gate. It writes no file before its first decision.
-async fn open_gate(network: NetworkPlan, wiring: &Providers) -> Result<Gate, AppError> {
-    let opening = GateConfig {
+async fn open_gate(network: NetworkPlan, providers: &Providers) -> Result<Gate, AppError> {
+    let gate_config = GateConfig {
         identity: SandboxIdentity {
-            run: RunId::new(wiring.clock.now(), 0),
+            run: RunId::new(providers.clock.now(), 0),
             sandbox: "preflight".into(),
         },
         network,
@@ -91,11 +91,11 @@ async fn open_gate(network: NetworkPlan, wiring: &Providers) -> Result<Gate, App
         provider_tools: BTreeSet::new(),
         private_providers: Vec::new(),
         prices: PriceBook::default(),
-        egress_log: wiring.state.root().join("preflight"),
-        redactor: wiring.redactor.clone(),
-        clock: wiring.clock.clone(),
+        egress_log: providers.state.root().join("preflight"),
+        redactor: providers.redactor.clone(),
+        clock: providers.clock.clone(),
     };
-    let opened = opening.open().await;
+    let opened = gate_config.open().await;
     opened
         .map(|(gate, _)| gate)
         .map_err(|error| gate_error(&error))

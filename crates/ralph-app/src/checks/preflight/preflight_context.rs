@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::lint::{self, LintReport};
 use ralph_core::plan::{ContainerPlan, EngineKind as Who};
 use ralph_core::task::{Contract, TaskFile};
+use ralph_guest::available;
 use ralph_providers::agent::Preset;
 use ralph_providers::docker::{DockerEngine, DockerInfo};
 
@@ -105,7 +106,7 @@ impl<'a> PreflightContext<'a> {
     }
 
     async fn with_task(task: Option<PreflightTask>, request: RunRequest, app: &'a App) -> Self {
-        let wiring = app.providers_read_only();
+        let providers = app.providers_read_only();
         let settings = app.settings();
         let usable = task.as_ref().and_then(PreflightTask::usable);
         let sandbox = sandbox_choice::provider_name(&request, usable, app);
@@ -126,7 +127,7 @@ impl<'a> PreflightContext<'a> {
             profiles: app.profiles(),
             app,
             request,
-            providers: wiring,
+            providers: providers,
             settings,
             task,
             sandbox,
@@ -143,8 +144,10 @@ impl<'a> PreflightContext<'a> {
 
 impl PreflightTask {
     fn usable(&self) -> Option<&TaskFile> {
-        let report = self.report.as_ref().ok()?;
-        report.task.as_ref().filter(|_| report.is_ok())
+        match &self.report {
+            Ok(report) => report.task.as_ref().filter(|_| report.is_ok()),
+            Err(_) => None,
+        }
     }
 }
 
@@ -174,7 +177,7 @@ async fn container_plan(contract: Option<&Contract>, app: &App) -> Result<Contai
 
 /// Connects to the engine. The provider's check reports why it does not answer.
 async fn connect_engine(plan: &ContainerPlan) -> Option<(DockerEngine, DockerInfo)> {
-    let engine = DockerEngine::connect(plan.engine.as_deref()).await.ok()?;
-    let facts = engine.info().await.ok()?;
+    let engine = available(DockerEngine::connect(plan.engine.as_deref()).await)?;
+    let facts = available(engine.info().await)?;
     Some((engine, facts))
 }

@@ -10,12 +10,12 @@ use crate::planning::{self, SourceRepository, secrets};
 use crate::{agent, trust};
 
 /// Checks that `ralph.toml` and `config/models.yaml` are valid.
-pub(super) fn check_settings(ground: &PreflightContext<'_>) -> CheckOutcome {
-    let settings = ground.settings.as_ref().err();
-    let profiles = ground.profiles.as_ref().err();
+pub(super) fn check_settings(context: &PreflightContext<'_>) -> CheckOutcome {
+    let settings = context.settings.as_ref().err();
+    let profiles = context.profiles.as_ref().err();
     let errors = settings.into_iter().chain(profiles).cloned();
     CheckOutcome::from_errors(errors.collect(), || {
-        let warning = secrets::unredacted_warning(&ground.app.redactor());
+        let warning = secrets::unredacted_warning(&context.app.redactor());
         warning.map_or_else(
             || "they can be read".into(),
             |warning| format!("they can be read; {warning}"),
@@ -24,12 +24,12 @@ pub(super) fn check_settings(ground: &PreflightContext<'_>) -> CheckOutcome {
 }
 
 /// Checks the task file with the linter.
-pub(super) fn check_task(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
+pub(super) fn check_task(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let PreflightTask {
         display_path: shown,
         report,
         ..
-    } = ground.task.as_ref()?;
+    } = context.task.as_ref()?;
     let report = match report {
         Ok(report) => report,
         Err(error) if error.is_missing() => {
@@ -58,16 +58,16 @@ pub(super) fn check_task(ground: &PreflightContext<'_>) -> Option<CheckOutcome> 
 }
 
 /// Checks that the repository exists and has the base branch.
-pub(super) async fn check_repository(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
-    let file = ground.task.as_ref()?;
-    let Some(task) = ground.usable_task() else {
+pub(super) async fn check_repository(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let file = context.task.as_ref()?;
+    let Some(task) = context.usable_task() else {
         return Some(CheckOutcome::NotRun("the task file cannot be used".into()));
     };
-    if ground.git.is_err() {
+    if context.git.is_err() {
         return Some(CheckOutcome::NotRun("git cannot be used".into()));
     }
-    let git = ground.app.git_read_only();
-    let found = SourceRepository::find(&ground.request, task, &file.path, &git, ground.app).await;
+    let git = context.app.git_read_only();
+    let found = SourceRepository::find(&context.request, task, &file.path, &git, context.app).await;
     Some(match found {
         Ok(source) => CheckOutcome::Passed(format!(
             "{}, branch {} at {}",
@@ -81,14 +81,14 @@ pub(super) async fn check_repository(ground: &PreflightContext<'_>) -> Option<Ch
 
 /// Checks that the proposals of the repository's files are approved, and that these files set
 /// nothing that only the user may set. Returns `None` if they propose nothing.
-pub(super) async fn check_trust(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
-    let file = ground.task.as_ref().map(|task| task.path.as_path());
-    let task = file.zip(ground.usable_task());
-    let git = ground.app.git_read_only();
-    let review = match trust::review_run(&ground.request, task, &git, ground.app).await {
+pub(super) async fn check_trust(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let file = context.task.as_ref().map(|task| task.path.as_path());
+    let task = file.zip(context.usable_task());
+    let git = context.app.git_read_only();
+    let review = match trust::review_run(&context.request, task, &git, context.app).await {
         Ok(review) => review,
         // Another check reports unreadable files.
-        Err(_) if ground.app.environment().dotenv_problem().is_none() => return None,
+        Err(_) if context.app.environment().dotenv_problem().is_none() => return None,
         Err(error) => return Some(error.into()),
     };
     let refused = review.overreach.iter().map(|overreach| ProviderProblem {
@@ -116,14 +116,14 @@ pub(super) async fn check_trust(ground: &PreflightContext<'_>) -> Option<CheckOu
 }
 
 /// Checks that a model is chosen and supported by this version; an agent uses its own model.
-pub(super) fn check_model(ground: &PreflightContext<'_>) -> CheckOutcome {
-    match &ground.worker {
-        PreflightWorker::Model | PreflightWorker::Unknown => check_resolved_model(ground),
+pub(super) fn check_model(context: &PreflightContext<'_>) -> CheckOutcome {
+    match &context.worker {
+        PreflightWorker::Model | PreflightWorker::Unknown => check_resolved_model(context),
         PreflightWorker::Contradiction(_) | PreflightWorker::Agent(Err(_)) => {
             CheckOutcome::NotRun("no agent is chosen".into())
         }
         PreflightWorker::Agent(Ok(preset)) => {
-            let model = ground.request.model.as_deref();
+            let model = context.request.model.as_deref();
             match agent::require_model(preset, model) {
                 Ok(()) => CheckOutcome::Passed(match model {
                     Some(model) => format!("`{}` is told to use `{model}`", preset.name),
@@ -135,15 +135,16 @@ pub(super) fn check_model(ground: &PreflightContext<'_>) -> CheckOutcome {
     }
 }
 
-fn check_resolved_model(ground: &PreflightContext<'_>) -> CheckOutcome {
-    if ground.task.is_some() && ground.usable_task().is_none() && ground.request.model.is_none() {
+fn check_resolved_model(context: &PreflightContext<'_>) -> CheckOutcome {
+    if context.task.is_some() && context.usable_task().is_none() && context.request.model.is_none()
+    {
         return CheckOutcome::NotRun("the task file cannot be used, and may choose one".into());
     }
-    let (Ok(wiring), Ok(_)) = (&ground.providers, &ground.profiles) else {
+    let (Ok(providers), Ok(_)) = (&context.providers, &context.profiles) else {
         return CheckOutcome::NotRun("the settings cannot be used".into());
     };
-    let (request, task) = (&ground.request, ground.usable_task());
-    match planning::resolve_model(request, task, ground.app, &wiring.models) {
+    let (request, task) = (&context.request, context.usable_task());
+    match planning::resolve_model(request, task, context.app, &providers.models) {
         Ok(choice) => CheckOutcome::Passed(choice.model),
         Err(error) => error.into(),
     }

@@ -12,24 +12,24 @@ use crate::planning::{self, container};
 use crate::providers::image::ImageBase;
 
 /// Checks that the provider works on this machine.
-pub(in crate::checks) async fn check_provider(ground: &PreflightContext<'_>) -> CheckOutcome {
-    let (Ok(name), Ok(wiring)) = (&ground.sandbox, &ground.providers) else {
+pub(in crate::checks) async fn check_provider(context: &PreflightContext<'_>) -> CheckOutcome {
+    let (Ok(name), Ok(providers)) = (&context.sandbox, &context.providers) else {
         return CheckOutcome::NotRun("the settings cannot be used".into());
     };
     if let Err(error) = container::require_known(name) {
         return error.into();
     }
-    let container = match &ground.container {
+    let container = match &context.container {
         Some(Ok(plan)) => Some(plan),
         Some(Err(error)) => return error.clone().into(),
         None => None,
     };
-    let contract = ground.usable_task().map(|task| &task.contract);
-    let limits = match container::local_limits(contract, ground.app) {
+    let contract = context.usable_task().map(|task| &task.contract);
+    let limits = match container::local_limits(contract, context.app) {
         Ok(limits) => limits,
         Err(error) => return error.into(),
     };
-    let provider = match wiring.sandbox_provider(name, container, limits) {
+    let provider = match providers.sandbox_provider(name, container, limits) {
         Ok(provider) => provider,
         Err(error) => return error.into(),
     };
@@ -47,7 +47,7 @@ pub(in crate::checks) async fn check_provider(ground: &PreflightContext<'_>) -> 
                 confinement.describe_limits()
             )
         });
-    let engine = ground.engine.as_ref();
+    let engine = context.engine.as_ref();
     let engine = engine.map_or_else(String::new, |(engine, facts)| {
         format!("; {}", describe_engine(engine, facts))
     });
@@ -72,13 +72,13 @@ fn describe_engine(engine: &DockerEngine, facts: &DockerInfo) -> String {
 }
 
 /// Checks that the image exists for the platform of the engine.
-pub(super) async fn check_image(ground: &PreflightContext<'_>) -> Option<CheckOutcome> {
-    let plan = ground.container.as_ref()?;
-    let (Ok(plan), Some((engine, facts))) = (plan, &ground.engine) else {
+pub(super) async fn check_image(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let plan = context.container.as_ref()?;
+    let (Ok(plan), Some((engine, facts))) = (plan, &context.engine) else {
         return Some(CheckOutcome::NotRun("no Docker Engine answers".into()));
     };
     if plan.image == ImageBase::AUTO {
-        return Some(check_agent_image(ground, plan).await);
+        return Some(check_agent_image(context, plan).await);
     }
     Some(match image::find_image(engine, facts, &plan.image).await {
         Ok(image) => CheckOutcome::Passed(image.to_string()),
@@ -87,11 +87,11 @@ pub(super) async fn check_image(ground: &PreflightContext<'_>) -> Option<CheckOu
 }
 
 /// Checks the image that ships for the worker. A missing image passes, because it gets built.
-async fn check_agent_image(ground: &PreflightContext<'_>, plan: &ContainerPlan) -> CheckOutcome {
-    let (Ok(wiring), Ok(settings)) = (&ground.providers, &ground.settings) else {
+async fn check_agent_image(context: &PreflightContext<'_>, plan: &ContainerPlan) -> CheckOutcome {
+    let (Ok(providers), Ok(settings)) = (&context.providers, &context.settings) else {
         return CheckOutcome::NotRun("the settings cannot be used".into());
     };
-    let preset = ground.worker.preset();
+    let preset = context.worker.preset();
     let agent = preset.map_or(AgentImage::Plain, |preset| {
         AgentImage::for_agent(&preset.image)
     });
@@ -104,7 +104,7 @@ async fn check_agent_image(ground: &PreflightContext<'_>, plan: &ContainerPlan) 
         let ImageBase::Agent { on } = base else {
             return Ok(None);
         };
-        let images = wiring.images(plan.engine.as_deref()).await;
+        let images = providers.images(plan.engine.as_deref()).await;
         let images = images.map_err(|error| error.problem())?;
         let tag = images.base_tag(agent, on.as_ref()).await;
         let Some(tag) = tag.map_err(|error| error.problem())? else {

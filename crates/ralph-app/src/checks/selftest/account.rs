@@ -1,6 +1,7 @@
 //! The agent that the selftest uses, and its login.
 
 use ralph_core::secret::Secret;
+use ralph_guest::available;
 use ralph_providers::agent::Preset;
 
 use super::SelftestRequest;
@@ -75,7 +76,8 @@ impl SelftestAccount {
     async fn with_fake_credential(preset: Preset) -> Result<Self, AppError> {
         let told = "made up: a stand-in for the provider takes it".to_owned();
         let usual = preset.credentials.first().cloned();
-        let name = AgentName::parse(&preset.name).ok();
+        // An agent of the user's own has no stored credentials.
+        let name = available(AgentName::parse(&preset.name));
         let Some((credential, owner)) = usual.zip(name) else {
             let told = format!("`{}` needs none", preset.name);
             return Ok(Self::without_login(preset, told));
@@ -89,10 +91,17 @@ impl SelftestAccount {
             )
         })?;
         let address = format!("http://{}", upstream.address());
+        let base_url = BaseUrl::parse(&address).map_err(|error| {
+            AppError::runtime(
+                "cannot use the address of the test server",
+                error.to_string(),
+                "report it",
+            )
+        })?;
         let token = AuthToken {
             secret: secret(),
             expires: None,
-            base_url: BaseUrl::parse(&address).ok(),
+            base_url: Some(base_url),
             model_prefix: None,
         };
         let place = TokenStoreKind::Variable("nowhere");

@@ -48,7 +48,7 @@ pub(super) async fn check_login(
     session: &SelftestSession<'_>,
     account: &SelftestAccount,
     gateway: &SelftestGate,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> CheckOutcome {
     let Some(pass) = &gateway.login else {
         return CheckOutcome::Passed(format!("`{}` needs no credential", account.preset.name));
@@ -57,7 +57,7 @@ pub(super) async fn check_login(
     let found = session.shell(&format!("command -v '{program}'")).await;
     match found {
         Ok(answer) if answer.outcome.ended.is_success() => {
-            with_program(session, account, pass, wiring).await
+            with_program(session, account, pass, providers).await
         }
         Ok(_) => with_script(session, account, pass, program).await,
         Err(error) => sandbox_failure(error),
@@ -86,14 +86,14 @@ async fn with_program(
     session: &SelftestSession<'_>,
     account: &SelftestAccount,
     pass: &SandboxLogin,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> CheckOutcome {
     let name = &account.preset.name;
     let settings = PresetAgentSettings {
         model: Some(small_model(account, pass.kind)),
         base_url: pass.base_url.clone(),
         login: pass.environment.clone(),
-        clock: wiring.clock.clone(),
+        clock: providers.clock.clone(),
     };
     let agent = match account.preset.build_agent(&settings) {
         Ok(agent) => agent,

@@ -45,9 +45,9 @@ pub(super) async fn run(
     checks: &mut dyn CheckSink,
     app: &App,
 ) -> Result<(), AppError> {
-    let wiring = app.providers()?;
-    match DockerSelftest::prepare(request, checks, app, &wiring).await? {
-        Ok(ready) => ready.run_in_sandboxes(checks, &wiring).await,
+    let providers = app.providers()?;
+    match DockerSelftest::prepare(request, checks, app, &providers).await? {
+        Ok(ready) => ready.run_in_sandboxes(checks, &providers).await,
         Err(missing) => {
             let after = SETUP_CHECKS
                 .iter()
@@ -78,7 +78,7 @@ impl DockerSelftest {
         request: &SelftestRequest,
         checks: &mut dyn CheckSink,
         app: &App,
-        wiring: &Providers,
+        providers: &Providers,
     ) -> Result<Result<Self, MissingPrerequisite>, AppError> {
         let missing = |check, why| Ok(Err(MissingPrerequisite { check, why }));
         let mut account = match SelftestAccount::find(request, app).await {
@@ -98,7 +98,7 @@ impl DockerSelftest {
         let Some(Ok(plan)) = machine.container.filter(|_| is_usable) else {
             return missing(ENGINE, "no engine can be used");
         };
-        let gateway = match SelftestGate::open(&mut account, app, wiring).await {
+        let gateway = match SelftestGate::open(&mut account, app, providers).await {
             Ok(gateway) => gateway,
             Err(error) => {
                 checks.add(HEALTH, error.into())?;
@@ -109,7 +109,7 @@ impl DockerSelftest {
             return missing(HEALTH, "there is no gate");
         }
         let agent = &account.preset.image;
-        let built = image::build(agent, &plan, checks, app, wiring).await?;
+        let built = image::build(agent, &plan, checks, app, providers).await?;
         Ok(match built {
             Some(plan) => Ok(Self {
                 account,
@@ -127,10 +127,10 @@ impl DockerSelftest {
     async fn run_in_sandboxes(
         &self,
         checks: &mut dyn CheckSink,
-        wiring: &Providers,
+        providers: &Providers,
     ) -> Result<(), AppError> {
         let mut interrupts = Interrupts::listen();
-        let provider = wiring.docker_provider(Some(&self.plan));
+        let provider = providers.docker_provider(Some(&self.plan));
         let provider = provider.with_egress(self.gateway.way_out());
         let name = format!("agent-loop-selftest-{}", self.account.preset.name);
         let session = match SelftestSession::start(&provider, &name).await {
@@ -142,10 +142,11 @@ impl DockerSelftest {
         };
         let told = format!("{} for {name}", session.sandbox.id());
         checks.add(CREATE, CheckOutcome::Passed(told))?;
-        let tried = interrupts.run_until_signal(self.run_sandbox_checks(checks, &session, wiring));
+        let tried =
+            interrupts.run_until_signal(self.run_sandbox_checks(checks, &session, providers));
         let (tried, small) = match tried.await {
             Some(Ok(())) => {
-                self.check_limits(checks, &name, &mut interrupts, wiring)
+                self.check_limits(checks, &name, &mut interrupts, providers)
                     .await
             }
             other => (other, None),
@@ -166,9 +167,9 @@ impl DockerSelftest {
         checks: &mut dyn CheckSink,
         name: &str,
         interrupts: &mut Interrupts,
-        wiring: &Providers,
+        providers: &Providers,
     ) -> (Option<Result<(), AppError>>, Option<CheckOutcome>) {
-        let little = wiring.docker_provider(Some(&ContainerPlan {
+        let little = providers.docker_provider(Some(&ContainerPlan {
             memory: Some(isolation::LIMITS.memory),
             disk: isolation::LIMITS.disk,
             processes: isolation::LIMITS.processes,
@@ -190,7 +191,7 @@ impl DockerSelftest {
         &self,
         checks: &mut dyn CheckSink,
         session: &SelftestSession<'_>,
-        wiring: &Providers,
+        providers: &Providers,
     ) -> Result<(), AppError> {
         let Self {
             account, gateway, ..
@@ -200,7 +201,7 @@ impl DockerSelftest {
             Ok(seen) => {
                 checks.add(POLICY, gateway.check_policy())?;
                 checks.add(GATE, isolation::check_gate(&look, &seen))?;
-                let auth = auth::check_login(session, account, gateway, wiring).await;
+                let auth = auth::check_login(session, account, gateway, providers).await;
                 checks.add(AUTH, auth)?;
                 checks.add(
                     NETWORK,

@@ -13,6 +13,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use ralph_core::secret::Secret;
+use ralph_guest::best_effort;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -63,7 +64,7 @@ async fn serve(sockets: TcpListener, secret: Arc<Secret>) {
                 let connection = hyper::server::conn::http1::Builder::new()
                     .serve_connection(TokioIo::new(stream), answering);
                 // The client sees how the connection ended.
-                connections.spawn(async move { connection.await.ok(); });
+                connections.spawn(async move { best_effort(connection.await) });
             }
             Some(_) = connections.join_next() => {}
             else => return,
@@ -79,8 +80,9 @@ async fn respond(request: Request<Incoming>, secret: &Secret) -> Response<Full<B
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let body = Limited::new(body, MAX_REQUEST_BYTES).collect().await;
-    let body = body.map(Collected::to_bytes).unwrap_or_default();
-    let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
+    // Only the name of the model is used, and a request without one gets the default.
+    let body = body.map_or_else(|_| Bytes::new(), Collected::to_bytes);
+    let asked: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     if head.method != Method::POST {
         return json_response(StatusCode::OK, &json!({"data": [], "object": "list"}));
     }

@@ -12,6 +12,7 @@ use ralph_core::ports::{Allowance, CREDENTIAL_ADDRESS, GateControl as _, GateEve
 use ralph_core::price::PriceBook;
 use ralph_engine::preflight::PreflightProbe;
 use ralph_gate::{Gate, SandboxIdentity};
+use ralph_guest::best_effort;
 use ralph_providers::agent::CredentialKind;
 use ralph_providers::sandbox::egress::SandboxEgress;
 
@@ -56,7 +57,7 @@ impl SelftestGate {
     pub(super) async fn open(
         account: &mut SelftestAccount,
         app: &App,
-        wiring: &Providers,
+        providers: &Providers,
     ) -> Result<Self, AppError> {
         let settings = app.settings()?.sandbox.network;
         let plan = network::network_plan(&settings, &account.preset.hosts)?;
@@ -70,10 +71,10 @@ impl SelftestGate {
             None => (None, None, None),
         };
         let name = format!("selftest-{}.jsonl", std::process::id());
-        let records = wiring.state.root().join(name);
-        let opening = GateConfig {
+        let records = providers.state.root().join(name);
+        let gate_config = GateConfig {
             identity: SandboxIdentity {
-                run: RunId::new(wiring.clock.now(), 0),
+                run: RunId::new(providers.clock.now(), 0),
                 sandbox: "selftest".into(),
             },
             network: plan.clone(),
@@ -83,11 +84,11 @@ impl SelftestGate {
             prices: PriceBook::default(),
             egress_log: records.clone(),
             redactor: app.redactor(),
-            clock: wiring.clock.clone(),
+            clock: providers.clock.clone(),
         };
-        let opened = opening.open().await;
-        let (gate, keeper) = opened.map_err(|error| preflight::gate_error(&error))?;
-        keeper.set_allowance(Allowance {
+        let opened = gate_config.open().await;
+        let (gate, run_gate) = opened.map_err(|error| preflight::gate_error(&error))?;
+        run_gate.set_allowance(Allowance {
             cost: None,
             tokens: Some(TOKEN_BUDGET),
         });
@@ -106,7 +107,7 @@ impl SelftestGate {
         });
         Ok(Self {
             gate,
-            run_gate: keeper,
+            run_gate: run_gate,
             plan,
             decision_log: records,
             login: pass,
@@ -115,11 +116,11 @@ impl SelftestGate {
 
     /// Returns the sandbox egress that leads to the gate.
     pub(super) fn way_out(&self) -> Arc<dyn SandboxEgress> {
-        let door = GateConnector::new(self.gate.clone());
+        let connector = GateConnector::new(self.gate.clone());
         Arc::new(if self.plan.inspect.entries().is_empty() {
-            door
+            connector
         } else {
-            door.with_trusted_authorities(&crate::gate::trusted_authorities_pem())
+            connector.with_trusted_authorities(&crate::gate::trusted_authorities_pem())
         })
     }
 
@@ -178,6 +179,6 @@ impl SelftestGate {
 impl Drop for SelftestGate {
     fn drop(&mut self) {
         // The file does not exist if the gate decided nothing.
-        fs::remove_file(&self.decision_log).ok();
+        best_effort(fs::remove_file(&self.decision_log));
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use ralph_core::image::{AgentImage, ImageEffort, ProjectConfig};
 use ralph_core::plan::ContainerPlan;
 use ralph_core::ports::ProviderProblem;
+use ralph_guest::available;
 
 use crate::app::App;
 use crate::checks::{CheckOutcome, CheckSink};
@@ -26,7 +27,7 @@ pub(super) async fn build(
     plan: &ContainerPlan,
     checks: &mut dyn CheckSink,
     app: &App,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> Result<Option<ContainerPlan>, AppError> {
     let base_image = app.settings()?.sandbox.base_image;
     let base = match ImageBase::from_settings(&plan.image, &base_image) {
@@ -43,7 +44,7 @@ pub(super) async fn build(
         base,
         project: None,
     };
-    let Some(image) = build_and_report(IMAGE, &recipe, plan, checks, wiring).await? else {
+    let Some(image) = build_and_report(IMAGE, &recipe, plan, checks, providers).await? else {
         return Ok(None);
     };
     let directory = app.environment().working_dir();
@@ -59,7 +60,7 @@ pub(super) async fn build(
             return Ok(None);
         }
         recipe.project = Some(ImageProject { name, config });
-        match build_and_report(PROJECT, &recipe, plan, checks, wiring).await? {
+        match build_and_report(PROJECT, &recipe, plan, checks, providers).await? {
             Some(image) => image,
             None => return Ok(None),
         }
@@ -85,9 +86,9 @@ async fn build_and_report(
     recipe: &ImageRecipe,
     plan: &ContainerPlan,
     checks: &mut dyn CheckSink,
-    wiring: &Providers,
+    providers: &Providers,
 ) -> Result<Option<String>, AppError> {
-    let images = match wiring.images(plan.engine.as_deref()).await {
+    let images = match providers.images(plan.engine.as_deref()).await {
         Ok(images) => images,
         Err(error) => {
             checks.add(check, error.problem().into())?;
@@ -114,10 +115,11 @@ async fn build_and_report(
 pub fn load_project_config(directory: &Path) -> ProjectConfig {
     let entries = fs::read_dir(directory.join(ProjectConfig::DIRECTORY));
     let files = entries.into_iter().flatten().flatten().filter_map(|entry| {
-        let metadata = entry.metadata().ok()?;
+        // A file that cannot be read is missing in the build, which reports it.
+        let metadata = available(entry.metadata())?;
         let wanted = metadata.is_file() && metadata.len() <= MAX_BYTES;
-        let name = entry.file_name().into_string().ok()?;
-        wanted.then(|| Some((name, fs::read(entry.path()).ok()?)))?
+        let name = available(entry.file_name().into_string())?;
+        wanted.then(|| Some((name, available(fs::read(entry.path()))?)))?
     });
     ProjectConfig::from_files(files)
 }

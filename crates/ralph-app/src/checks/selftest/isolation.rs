@@ -5,6 +5,7 @@ use std::time::Duration;
 use ralph_core::net::Host;
 use ralph_core::ports::{Exec, ExecStatus, ProviderProblem};
 use ralph_engine::preflight::{PreflightProbe, PreflightReport};
+use ralph_guest::best_effort;
 
 use super::session::{QUICK_TIMEOUT, SelftestSession, sandbox_failure};
 use crate::checks::CheckOutcome;
@@ -61,14 +62,14 @@ pub(super) async fn check_user(session: &SelftestSession<'_>) -> CheckOutcome {
 }
 
 /// Checks that the gate answers from inside the sandbox.
-pub(super) fn check_gate(look: &PreflightProbe, seen: &PreflightReport) -> CheckOutcome {
-    let mut problems = seen.gate_problems(look);
+pub(super) fn check_gate(probe: &PreflightProbe, seen: &PreflightReport) -> CheckOutcome {
+    let mut problems = seen.gate_problems(probe);
     for problem in &mut problems {
-        problem.fix = "look whether the engine runs on this machine, or speaks to it over a connection that holds".into();
+        problem.fix = "probe whether the engine runs on this machine, or speaks to it over a connection that holds".into();
     }
-    problems.extend(seen.missing_results(look));
+    problems.extend(seen.missing_results(probe));
     CheckOutcome::from_problems(problems, || {
-        let place = look.gate.map(|gate| gate.to_string()).unwrap_or_default();
+        let place = probe.gate.map(|gate| gate.to_string()).unwrap_or_default();
         format!("it answers at {place}")
     })
 }
@@ -76,17 +77,17 @@ pub(super) fn check_gate(look: &PreflightProbe, seen: &PreflightReport) -> Check
 /// Checks that the outside is reachable only through the gate, and there only the allowed hosts.
 pub(super) async fn check_network(
     session: &SelftestSession<'_>,
-    look: &PreflightProbe,
+    probe: &PreflightProbe,
     seen: &PreflightReport,
 ) -> CheckOutcome {
-    let mut problems = seen.leaks(look);
-    problems.extend(seen.missing_results(look));
+    let mut problems = seen.leaks(probe);
+    problems.extend(seen.missing_results(probe));
     if !problems.is_empty() {
         return CheckOutcome::from_problems(problems, String::new);
     }
-    let mut words = PreflightReport::blocked_summary(look);
+    let mut words = PreflightReport::blocked_summary(probe);
     for looked in [
-        check_names(session, look.forbidden.as_ref()).await,
+        check_names(session, probe.forbidden.as_ref()).await,
         check_interfaces(session).await,
     ] {
         match looked {
@@ -195,7 +196,8 @@ pub(super) async fn check_limits(session: &SelftestSession<'_>) -> CheckOutcome 
         filled.map(|answer| answer.outcome.ended == ExecStatus::DiskLimit),
         format!("a command could write more than {} MiB", megabytes(disk)),
     );
-    session.shell("rm -f ../scratch/full").await.ok();
+    // The sandbox is removed anyway.
+    best_effort(session.shell("rm -f ../scratch/full").await);
     let crowd = format!(
         "i=0; while [ $i -lt {} ]; do sleep 5 & i=$((i + 1)); done 2>/dev/null",
         processes * 2

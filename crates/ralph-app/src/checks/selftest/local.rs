@@ -25,13 +25,13 @@ const SANDBOX_CHECKS: [&str; 4] = [EXEC, FILES, TIMEOUT, CLEANUP];
 
 /// Tests local sandboxes.
 pub(super) async fn run(checks: &mut dyn CheckSink, app: &App) -> Result<(), AppError> {
-    let wiring = app.providers()?;
+    let providers = app.providers()?;
     let machine = PreflightContext::for_provider("local", app).await;
     checks.add(PREREQUISITES, machine::check_git(&machine))?;
     let outcome = sandbox::check_provider(&machine).await;
     let is_usable = !outcome.is_failure();
     checks.add(MACHINE, outcome)?;
-    let provider = wiring.local_provider(container::local_limits(None, app)?);
+    let provider = providers.local_provider(container::local_limits(None, app)?);
     if !is_usable {
         let why = "this machine cannot be used";
         checks.add(CREATE, CheckOutcome::NotRun(why.into()))?;

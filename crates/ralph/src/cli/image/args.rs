@@ -7,7 +7,6 @@ use ralph_core::image::{AgentImage, ImageName};
 /// Arguments of `image`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ImageArgs {
-    /// What to do.
     #[command(subcommand)]
     pub command: ImageCommand,
 }
@@ -22,17 +21,17 @@ impl ImageArgs {
     }
 }
 
-/// What can be done with images.
+/// The subcommands of `image`.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ImageCommand {
-    /// Build an image, with nix where it is installed, else from a Dockerfile
+    /// Build an image with nix if it is installed, or else from a Dockerfile
     #[command(
         after_help = "Examples:\n  ralph image build\n  ralph image build --agent claude\n  ralph image build --dockerfile my.Dockerfile --tag my-image:1"
     )]
     Build(BuildArgs),
-    /// Pull an image from its registry, unless it is here already
+    /// Pull an image from its registry, unless it exists locally
     Pull(PullArgs),
-    /// Show whether an image is here; the exit code is 0 even without a Docker Engine
+    /// Show whether an image exists locally; the exit code is 0 even without a Docker Engine
     Status(StatusArgs),
 }
 
@@ -48,7 +47,7 @@ pub(in crate::cli) struct BuildArgs {
     /// Build the image of this agent: claude, codex or plain
     #[arg(long, value_name = "NAME", value_parser = AgentImage::parse)]
     pub agent: Option<AgentImage>,
-    /// Give the image this name, too
+    /// Also give the image this name
     #[arg(long, value_name = "NAME", value_parser = ImageName::parse)]
     pub tag: Option<ImageName>,
 }
@@ -70,7 +69,7 @@ pub(in crate::cli) struct PullArgs {
     /// Pull this image instead of the one in ralph.toml
     #[arg(long, value_name = "NAME", value_parser = ImageName::parse)]
     pub image: Option<ImageName>,
-    /// Pull it even if it is here already
+    /// Pull it even if it exists locally
     #[arg(long)]
     pub force: bool,
 }

@@ -28,46 +28,46 @@ async fn build(args: BuildArgs, context: &Context) -> Result<ExitCode, AppError>
         tag: args.tag,
     };
     let build = PreparedImageBuild::prepare(request, &context.app).await?;
-    let mut shown = ImageProgressOutput::new(context, &context.app.settings()?);
+    let mut output = ImageProgressOutput::new(context, &context.app.settings()?);
     if let Some(note) = build.note {
-        shown.line(&StyledLine::new().quiet(note));
+        output.line(&StyledLine::new().quiet(note));
     }
-    let mut report = |progress| shown.show(progress);
+    let mut report = |progress| output.show(progress);
     let result = build.run(&context.app, &mut report).await;
     let images = match result {
         Ok(images) => images,
-        Err(error) => return Err(shown.into_error(error)),
+        Err(error) => return Err(output.into_error(error)),
     };
     for name in &images.names {
-        shown.line(
+        output.line(
             &StyledLine::new()
                 .span(Tone::Good, "built ")
                 .strong(name.as_str()),
         );
     }
     if let Some(hint) = &images.hint {
-        shown.line(&StyledLine::new().quiet(hint));
+        output.line(&StyledLine::new().quiet(hint));
     }
     Ok(ExitCode::Success)
 }
 
-/// Pulls an image, unless the engine has it and the settings accept that.
+/// Pulls an image, unless a local one exists and `sandbox.use_local_image` accepts it.
 async fn pull(args: PullArgs, context: &Context) -> Result<ExitCode, AppError> {
     let pull = ImagePull::prepare(args.image, args.force, &context.app).await?;
-    let mut shown = ImageProgressOutput::new(context, &context.app.settings()?);
+    let mut output = ImageProgressOutput::new(context, &context.app.settings()?);
     if pull.is_satisfied {
-        shown.line(
+        output.line(
             &StyledLine::from_text("image ")
                 .strong(pull.image.as_str())
-                .plain(" is here already; --force pulls it anyway"),
+                .plain(" already exists locally; --force pulls it anyway"),
         );
         return Ok(ExitCode::Success);
     }
-    let pulled = pull.run(&mut |progress| shown.show(progress)).await;
+    let pulled = pull.run(&mut |progress| output.show(progress)).await;
     if let Err(error) = pulled {
-        return Err(shown.into_error(error));
+        return Err(output.into_error(error));
     }
-    shown.line(
+    output.line(
         &StyledLine::new()
             .span(Tone::Good, "pulled ")
             .strong(pull.image.as_str()),
@@ -75,7 +75,7 @@ async fn pull(args: PullArgs, context: &Context) -> Result<ExitCode, AppError> {
     Ok(ExitCode::Success)
 }
 
-/// Prints the status of an image. An engine that does not answer is not an error.
+/// Prints the status of an image. A Docker Engine that does not respond is not an error.
 async fn status(args: StatusArgs, context: &Context) -> Result<ExitCode, AppError> {
     let report = image_status(args.image, args.agent, &context.app).await?;
     if args.json {

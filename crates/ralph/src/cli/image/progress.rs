@@ -11,7 +11,7 @@ use crate::terminal::{OutputMode, ProgressDisplay};
 
 /// The progress of a build or a pull on standard output.
 pub(in crate::cli) struct ImageProgressOutput {
-    work: ProgressDisplay,
+    display: ProgressDisplay,
 }
 
 impl ImageProgressOutput {
@@ -23,23 +23,23 @@ impl ImageProgressOutput {
     /// Creates a display with this mode.
     pub(in crate::cli) fn with_mode(mode: OutputMode) -> Self {
         Self {
-            work: ProgressDisplay::new(Box::new(std::io::stdout()), mode),
+            display: ProgressDisplay::new(Box::new(std::io::stdout()), mode),
         }
     }
 
     /// Shows one step.
     pub(in crate::cli) fn show(&mut self, progress: ImageProgress) {
-        show_progress(&mut self.work, progress);
+        show_progress(&mut self.display, progress);
     }
 
     /// Prints a permanent line.
     pub(super) fn line(&self, line: &StyledLine) {
-        self.work.line(line);
+        self.display.line(line);
     }
 
     /// Ends the display. The error includes the end of the build log only if a spinner hid it.
     pub(in crate::cli) fn into_error(self, mut error: AppError) -> AppError {
-        if !self.work.has_spinner() && matches!(*error.details, ErrorDetails::BuildLog(_)) {
+        if !self.display.has_spinner() && matches!(*error.details, ErrorDetails::BuildLog(_)) {
             *error.details = ErrorDetails::None;
         }
         error
@@ -47,25 +47,25 @@ impl ImageProgressOutput {
 }
 
 /// Shows one progress event.
-fn show_progress(work: &mut ProgressDisplay, progress: ImageProgress) {
+fn show_progress(display: &mut ProgressDisplay, progress: ImageProgress) {
     match progress {
         ImageProgress::Started(what) => {
-            work.line(&StyledLine::from_text(&what));
-            work.update_step(&what);
+            display.line(&StyledLine::from_text(&what));
+            display.update_step(&what);
         }
         ImageProgress::Step {
             number,
             total,
             instruction,
-        } => work.step(&format!("step {number} of {total}: {instruction}")),
-        ImageProgress::Output(line) => work.output(&line),
-        ImageProgress::Transfer { done, total } => work.update_step(&format!(
-            "{} of {} are here",
+        } => display.step(&format!("step {number} of {total}: {instruction}")),
+        ImageProgress::Output(line) => display.output(&line),
+        ImageProgress::Transfer { done, total } => display.update_step(&format!(
+            "{} of {} downloaded",
             format::bytes(done),
             format::bytes(total)
         )),
         ImageProgress::Warning(text) => {
-            work.line(&StyledLine::new().span(Tone::Warn, "warning: ").plain(&text));
+            display.line(&StyledLine::new().span(Tone::Warn, "warning: ").plain(&text));
         }
     }
 }

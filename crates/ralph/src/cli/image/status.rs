@@ -11,10 +11,10 @@ pub(super) fn status_lines(report: &ImageStatusReport, now: Timestamp) -> Vec<St
     let row = |label: &str| StyledLine::new().quiet(&format!("{label:<9}"));
     let mut lines = vec![row("image").strong(&report.name)];
     let problem = match &report.state {
-        ImageAvailability::Present(found) => {
+        ImageAvailability::Present(image) => {
             lines.push(row("status").span(Tone::Good, "present"));
-            lines.push(row("size").plain(&format::bytes(found.size)));
-            let created = found.created.map_or_else(
+            lines.push(row("size").plain(&format::bytes(image.size)));
+            let created = image.created.map_or_else(
                 || "unknown".to_owned(),
                 |at| {
                     format!(
@@ -25,8 +25,8 @@ pub(super) fn status_lines(report: &ImageStatusReport, now: Timestamp) -> Vec<St
                 },
             );
             lines.push(row("created").plain(&created));
-            lines.push(row("tags").plain(&found.tags.join(", ")));
-            lines.push(row("id").plain(&found.id));
+            lines.push(row("tags").plain(&image.tags.join(", ")));
+            lines.push(row("id").plain(&image.id));
             return lines;
         }
         ImageAvailability::Missing(problem) => {

@@ -3,43 +3,42 @@
 use clap::{Args, ValueEnum};
 use ralph_app::tokens::{AgentName, AuthMode, BaseUrl};
 
-/// Which credential is meant.
+/// Arguments that select a credential.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TokenArgs {
     /// The agent
     #[arg(long, value_name = "NAME", default_value = AgentName::DEFAULT, value_parser = AgentName::parse)]
     pub agent: AgentName,
-    /// How it authenticates; without it any way will do
+    /// The authentication mode; without it, any mode is accepted
     #[arg(long, value_enum, value_name = "MODE")]
     pub auth: Option<AuthName>,
-    /// Use only this place
-    #[arg(long, value_enum, value_name = "PLACE")]
+    /// Use only this token store
+    #[arg(long, value_enum, value_name = "STORE")]
     pub store: Option<StoreName>,
 }
 
 /// Arguments of `store-token`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StoreTokenArgs {
-    /// Which credential is meant.
     #[command(flatten)]
     pub token: TokenArgs,
     /// Send it to this API only, such as a gateway's
     #[arg(long, value_name = "URL", value_parser = BaseUrl::parse)]
     pub base_url: Option<BaseUrl>,
-    /// Keep it without asking the API whether it is good
+    /// Store it without validating it with the API
     #[arg(long)]
     pub no_validate: bool,
 }
 
-/// How an agent authenticates.
+/// The authentication modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum AuthName {
-    /// With the token of a subscription
+    /// The token of a subscription
     Oauth,
-    /// With a key that is billed by use
+    /// A key that is billed by use
     #[value(alias = "api_key")]
     ApiKey,
-    /// With the key of a gateway that has an address of its own
+    /// The key of a gateway that has its own address
     Gateway,
 }
 
@@ -53,7 +52,7 @@ impl From<AuthName> for AuthMode {
     }
 }
 
-/// Where credentials are kept.
+/// The stores of credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum StoreName {
     /// The macOS keychain

@@ -30,20 +30,20 @@ pub(in crate::cli) fn store(
     // Opened before the user types: an unusable store should not cost a token.
     let tokens = tokens_in_store(args.token.store, context)?;
     let agent = AgentAuth::for_agent(&args.token.agent);
-    let asked = args.token.auth.map(AuthMode::from);
-    if let Some(mode) = asked.filter(|mode| !agent.modes.contains(mode)) {
+    let requested = args.token.auth.map(AuthMode::from);
+    if let Some(mode) = requested.filter(|mode| !agent.modes.contains(mode)) {
         let known: Vec<&str> = agent.modes.iter().map(|mode| mode.as_str()).collect();
         return Err(AppError::usage(
             format!(
                 "agent {} cannot authenticate with `{mode}`",
                 args.token.agent
             ),
-            format!("it takes {}", known.join(", ")),
+            format!("it supports {}", known.join(", ")),
             "choose one of these with `--auth`",
         ));
     }
     let mut token = if io::stdin().is_terminal() {
-        obtain_token(args, asked.unwrap_or(agent.modes[0]), context)?
+        obtain_token(args, requested.unwrap_or(agent.modes[0]), context)?
     } else {
         read_piped_token(context)?
     };
@@ -51,7 +51,7 @@ pub(in crate::cli) fn store(
     if let Some(address) = &args.base_url {
         token.base_url = Some(address.clone());
     }
-    let mode = asked.unwrap_or_else(|| match token.base_url {
+    let mode = requested.unwrap_or_else(|| match token.base_url {
         Some(_) => AuthMode::Gateway,
         None => agent.infer_mode(token.secret.expose()),
     });
@@ -72,7 +72,7 @@ pub(in crate::cli) fn store(
     block_on(validate_and_store(args, slot, token, &tokens, context))
 }
 
-/// Rejects an unknown agent: nothing would ever use its token.
+/// Rejects an unknown agent, whose token no run could use.
 fn require_known(agent: &AgentName, context: &Context) -> Result<(), AppError> {
     if AgentAuth::KNOWN.contains(&agent.as_str()) {
         return Ok(());
@@ -86,10 +86,10 @@ fn require_known(agent: &AgentName, context: &Context) -> Result<(), AppError> {
     let known: Vec<&str> = AgentAuth::KNOWN.into_iter().chain(known).collect();
     let what = format!("there is no agent `{agent}`");
     Err(match nearest(agent.as_str(), known.iter().copied()) {
-        Some(meant) => AppError::usage(what, "", format!("did you mean `{meant}`?")),
+        Some(name) => AppError::usage(what, "", format!("did you mean `{name}`?")),
         None => AppError::usage(
             what,
-            format!("there are `{}`", known.join("`, `")),
+            format!("known agents: `{}`", known.join("`, `")),
             UNKNOWN_AGENT_HINT,
         ),
     })
@@ -117,8 +117,8 @@ async fn validate_and_store(
             .await
             .map_err(|error| validation_error(&slot, &error))?;
     }
-    let kept = tokens.save(&slot, &token).await?;
-    print_storage_notice(&kept, context);
+    let saved = tokens.save(&slot, &token).await?;
+    print_storage_notice(&saved, context);
     let expires = token.expires.map(format_date).unwrap_or_default();
     let stored = format!("ralph: token stored for agent {agent} (expires {expires})\n");
     context.output().print_text(&stored)?;
@@ -146,7 +146,7 @@ pub(in crate::cli) async fn check(
     Ok(ExitCode::Success)
 }
 
-/// Prints only the credential of an agent.
+/// Prints the credential of an agent and nothing else.
 pub(in crate::cli) async fn get(args: TokenArgs, context: &Context) -> Result<ExitCode, AppError> {
     let tokens = tokens_in_store(args.store, context)?;
     let found = find_token(&tokens, &args, context).await?;
@@ -182,23 +182,23 @@ fn tokens_in_store(store: Option<StoreName>, context: &Context) -> Result<TokenS
 }
 
 fn read_piped_token(context: &Context) -> Result<AuthToken, AppError> {
-    let given = read_piped(io::stdin().lock()).map_err(|error| match &error {
+    let piped = read_piped(io::stdin().lock()).map_err(|error| match &error {
         PipedTokenError::Empty => AppError::runtime(error.to_string(), "", ""),
         PipedTokenError::TooLong | PipedTokenError::Read(_) | PipedTokenError::Bad(_) => {
             AppError::runtime(
-                "cannot take the token from stdin",
+                "cannot read the token from stdin",
                 error.to_string(),
                 "pipe in the bare token, or JSON with `accessToken`",
             )
         }
     })?;
-    if given.is_unrecognized_json {
+    if piped.is_unrecognized_json {
         print_notice(
             context,
-            "the input is JSON without `accessToken`, taken as a bare token",
+            "the input is JSON without `accessToken`, used as a bare token",
         );
     }
-    Ok(given.token)
+    Ok(piped.token)
 }
 
 /// Lets the agent's program create a token if it can, or else asks for one.
@@ -213,7 +213,7 @@ fn obtain_token(
     if let Some(program) = program {
         print_notice(
             context,
-            "`claude setup-token` makes a token; follow what it says",
+            "`claude setup-token` creates a token; follow its instructions",
         );
         let path = context.app.search_path();
         return setup_token(&program, path, io::stdin(), io::stdout()).map_err(
@@ -221,7 +221,7 @@ fn obtain_token(
                 SetupError::Interrupted => interrupted_error(),
                 SetupError::NoToken { .. } | SetupError::Terminal(_) | SetupError::Bad(_) => {
                     AppError::runtime(
-                        "`claude setup-token` made no token",
+                        "`claude setup-token` created no token",
                         error.to_string(),
                         "run it yourself and pipe the token into `ralph store-token`",
                     )
@@ -233,7 +233,7 @@ fn obtain_token(
     prompt_for_token(io::stdin(), io::stderr(), &question).map_err(|error| match &error {
         PromptError::Interrupted => interrupted_error(),
         PromptError::Empty | PromptError::Terminal(_) | PromptError::Bad(_) => AppError::runtime(
-            "cannot take the token from the terminal",
+            "cannot read the token from the terminal",
             error.to_string(),
             "type or paste it, or pipe it into `ralph store-token`",
         ),
@@ -255,38 +255,38 @@ fn validation_error(slot: &TokenSlot, error: &ProbeError) -> AppError {
         ProbeError::Rejected { .. } => (
             format!("token rejected for agent {agent}"),
             format!(
-                "nothing was stored; get another one, or name its kind with `--auth` (this was {})",
+                "nothing was stored; get another one, or choose its mode with `--auth` (this was {})",
                 slot.mode
             ),
         ),
         ProbeError::Unclear { .. } | ProbeError::Unreachable { .. } => (
             format!("token not validated for agent {agent}"),
-            "try again later, or store it as it is with `--no-validate`".to_owned(),
+            "try again later, or store it unvalidated with `--no-validate`".to_owned(),
         ),
         ProbeError::NoApi | ProbeError::NoAddress => (
             format!("token not validated for agent {agent}"),
-            "store it as it is with `--no-validate`".to_owned(),
+            "store it unvalidated with `--no-validate`".to_owned(),
         ),
     };
     AppError::runtime(what, error.to_string(), fix)
 }
 
-/// Prints the location of a token if the user should know about it.
-fn print_storage_notice(kept: &SavedToken, context: &Context) {
-    let TokenStoreKind::File(path) = &kept.store else {
+/// Prints the location of a token that is stored in a file, because it is not encrypted there.
+fn print_storage_notice(saved: &SavedToken, context: &Context) {
+    let TokenStoreKind::File(path) = &saved.store else {
         return;
     };
-    let why = kept
+    let why = saved
         .keyring_error
         .as_ref()
         .map_or_else(String::new, |error| {
             format!(" — the keyring cannot be used: {error}")
         });
-    let told = format!(
-        "the token is in `{}`, readable for you alone and not encrypted{why}",
+    let notice = format!(
+        "the token is stored in `{}`, unencrypted and readable only by you{why}",
         path.display()
     );
-    print_notice(context, &told);
+    print_notice(context, &notice);
 }
 
 fn print_notice(context: &Context, text: &str) {
@@ -295,13 +295,13 @@ fn print_notice(context: &Context, text: &str) {
     context.output().print_stderr_lines([&line]);
 }
 
-/// Returns the error of a check. Scripts know its text: for an expired token it contains nothing
-/// else.
+/// Returns the error of a check. Scripts compare its text, so the one of an expired token has no
+/// hint.
 fn check_error(error: TokenError) -> AppError {
     let is_expired = matches!(error, TokenError::Expired { .. });
-    let mut told = AppError::from(error);
+    let mut error = AppError::from(error);
     if is_expired {
-        told.fix.clear();
+        error.fix.clear();
     }
-    told
+    error
 }

@@ -35,20 +35,20 @@ pub(super) enum PromptError {
 /// Asks for a credential on a terminal.
 pub(super) fn prompt_for_token(
     terminal: impl AsFd + Read,
-    mut words: impl Write,
+    mut screen: impl Write,
     question: &str,
 ) -> Result<AuthToken, PromptError> {
-    let asked = terminal.as_fd().try_clone_to_owned()?;
-    let quiet = TerminalModeGuard::enter(asked.as_fd(), TerminalInput::Hidden)?;
-    write!(words, "{question}")?;
-    words.flush()?;
+    let handle = terminal.as_fd().try_clone_to_owned()?;
+    let hidden_input = TerminalModeGuard::enter(handle.as_fd(), TerminalInput::Hidden)?;
+    write!(screen, "{question}")?;
+    screen.flush()?;
     let line = read_line(terminal);
-    drop(quiet);
-    writeln!(words)?;
+    drop(hidden_input);
+    writeln!(screen)?;
     Ok(AuthToken::from_secret(line?)?)
 }
 
-/// Reads one line, key by key.
+/// Reads one line, key by key, without surrounding spaces.
 fn read_line(mut keys: impl Read) -> Result<Secret, PromptError> {
     // Allocated at full size: growing would leave copies of the credential in memory.
     let mut line = String::with_capacity(MAX_BYTES);

@@ -31,7 +31,7 @@ const PTY_SIZE: Winsize = Winsize {
     ws_ypixel: 0,
 };
 
-/// The number of bytes of its output that are searched.
+/// The number of bytes of the output that are searched for the token.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;
 
 const CTRL_C: u8 = 3;
@@ -43,7 +43,7 @@ pub(super) enum SetupError {
     #[error("interrupted")]
     Interrupted,
     /// The program printed no token.
-    #[error("it ended with {code} and showed no token")]
+    #[error("it exited with {code} and printed no token")]
     NoToken { code: i32 },
     /// The program cannot be run in a terminal.
     #[error("it cannot be run in a terminal: {0}")]
@@ -70,13 +70,13 @@ pub(super) fn setup_token(
         .stderr(Stdio::from(theirs))
         .spawn()?;
     let mut child = KillOnDrop(child);
-    let asked = keys.as_fd().try_clone_to_owned()?;
-    let quiet = TerminalModeGuard::enter(asked.as_fd(), TerminalInput::Raw)?;
-    let shown = relay(File::from(ours), keys, screen);
-    drop(quiet);
-    let shown = shown?;
+    let handle = keys.as_fd().try_clone_to_owned()?;
+    let raw_input = TerminalModeGuard::enter(handle.as_fd(), TerminalInput::Raw)?;
+    let output = relay(File::from(ours), keys, screen);
+    drop(raw_input);
+    let output = output?;
     let code = child.0.wait()?.code().unwrap_or(-1);
-    let token = longest_token(&shown).ok_or(SetupError::NoToken { code })?;
+    let token = longest_token(&output).ok_or(SetupError::NoToken { code })?;
     Ok(AuthToken::from_secret(token)?)
 }
 
@@ -112,7 +112,7 @@ fn relay(
 ) -> Result<Zeroizing<Vec<u8>>, SetupError> {
     let redactor = Redactor::default();
     let mut without_token = redactor.stream();
-    let mut shown = Zeroizing::new(Vec::with_capacity(MAX_OUTPUT_BYTES));
+    let mut output = Zeroizing::new(Vec::with_capacity(MAX_OUTPUT_BYTES));
     let mut visible = Vec::new();
     let mut buffer = Zeroizing::new([0; 4096]);
     let mut keys_flags = PollFlags::IN;
@@ -132,10 +132,10 @@ fn relay(
                 without_token.finish(&mut visible);
                 screen.write_all(&visible)?;
                 screen.flush()?;
-                return Ok(shown);
+                return Ok(output);
             }
-            let room = MAX_OUTPUT_BYTES - shown.len();
-            shown.extend_from_slice(&buffer[..read.min(room)]);
+            let room = MAX_OUTPUT_BYTES - output.len();
+            output.extend_from_slice(&buffer[..read.min(room)]);
             without_token.push(&buffer[..read], &mut visible);
             screen.write_all(&visible)?;
             screen.flush()?;
@@ -155,18 +155,18 @@ fn relay(
 }
 
 /// Returns the longest token in the output, which may also contain partially drawn ones.
-fn longest_token(shown: &[u8]) -> Option<Secret> {
+fn longest_token(output: &[u8]) -> Option<Secret> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let starts = shown
+    let starts = output
         .windows(TOKEN_PREFIX.len())
         .enumerate()
         .filter(|(_, window)| *window == TOKEN_PREFIX.as_bytes());
     let tokens = starts.map(|(start, _)| {
-        let length = shown[start..]
+        let length = output[start..]
             .iter()
             .take_while(|byte| is_part(byte))
             .count();
-        &shown[start..start + length]
+        &output[start..start + length]
     });
     let longest = tokens.max_by_key(|token| token.len())?;
     (longest.len() > TOKEN_PREFIX.len())

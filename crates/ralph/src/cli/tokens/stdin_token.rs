@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct PipedToken {
     pub token: AuthToken,
-    /// Whether the token is JSON without a credential, used unchanged.
+    /// Whether the token is JSON without `accessToken`, which is used unchanged.
     pub is_unrecognized_json: bool,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum PipedTokenError {
     #[error("no token provided on stdin")]
     Empty,
     /// The input was too long.
-    #[error("more than {MAX_BYTES} bytes came in")]
+    #[error("more than {MAX_BYTES} bytes were piped in")]
     TooLong,
     /// The input could not be read.
     #[error("standard input cannot be read: {0}")]
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn invalid_input_is_rejected_without_being_echoed() {
         let long = "x".repeat(MAX_BYTES + 1);
-        for (input, told) in [
+        for (input, message) in [
             ("", "no token provided on stdin"),
             (" \n\n", "no token provided on stdin"),
             (
@@ -124,9 +124,12 @@ mod tests {
                 r#"{"accessToken":"canary-1","expiresAt":"canary"}"#,
                 "`expiresAt` is not a number of milliseconds since 1970",
             ),
-            (&long, "more than 65536 bytes came in"),
+            (&long, "more than 65536 bytes were piped in"),
         ] {
-            assert_eq!(read_piped(input.as_bytes()).unwrap_err().to_string(), told);
+            assert_eq!(
+                read_piped(input.as_bytes()).unwrap_err().to_string(),
+                message
+            );
         }
         assert!(matches!(
             read_piped(&b"\xff\xfe"[..]),

@@ -22,24 +22,21 @@ pub(super) struct TerminalModeGuard<'a> {
 
 impl<'a> TerminalModeGuard<'a> {
     /// Switches the mode of a terminal.
-    pub(super) fn enter(terminal: BorrowedFd<'a>, typing: TerminalInput) -> io::Result<Self> {
-        let before = rustix::termios::tcgetattr(terminal)?;
-        let mut quiet = before.clone();
-        match typing {
+    pub(super) fn enter(terminal: BorrowedFd<'a>, input: TerminalInput) -> io::Result<Self> {
+        let original = rustix::termios::tcgetattr(terminal)?;
+        let mut changed = original.clone();
+        match input {
             TerminalInput::Hidden => {
-                quiet
+                changed
                     .local_modes
                     .remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
-                quiet.special_codes[SpecialCodeIndex::VMIN] = 1;
-                quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
+                changed.special_codes[SpecialCodeIndex::VMIN] = 1;
+                changed.special_codes[SpecialCodeIndex::VTIME] = 0;
             }
-            TerminalInput::Raw => quiet.make_raw(),
+            TerminalInput::Raw => changed.make_raw(),
         }
-        rustix::termios::tcsetattr(terminal, OptionalActions::Flush, &quiet)?;
-        Ok(Self {
-            terminal,
-            original: before,
-        })
+        rustix::termios::tcsetattr(terminal, OptionalActions::Flush, &changed)?;
+        Ok(Self { terminal, original })
     }
 }
 

@@ -9,24 +9,23 @@ use clap::Args;
 pub(in crate::cli) struct TrustArgs {
     /// The repository, or a task file in it [default: the working directory]
     pub path: Option<PathBuf>,
-    /// What to do besides showing.
     #[command(flatten)]
-    pub task: TrustActionArgs,
+    pub action: TrustActionArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// What `trust` does besides showing.
+/// The actions of `trust`; without one it shows the proposals and asks.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TrustActionArgs {
     /// Approve all proposals without asking
     #[arg(long, conflicts_with_all = ["list", "revoke"])]
     pub yes: bool,
-    /// List what is approved, of all repositories
+    /// List the approvals of all repositories
     #[arg(long, conflicts_with_all = ["path", "revoke"])]
     pub list: bool,
-    /// End all approvals of the repository
+    /// Revoke all approvals of the repository
     #[arg(long)]
     pub revoke: bool,
 }

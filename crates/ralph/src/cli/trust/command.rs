@@ -20,9 +20,9 @@ use crate::cli::exit::ExitCode;
 use crate::cli::questions::confirm_proposals;
 use crate::terminal::styled_line::StyledLine;
 
-/// Shows, approves, lists or revokes approvals.
+/// Shows and approves the proposals of a repository, or lists or revokes approvals.
 pub(in crate::cli) async fn run(args: TrustArgs, context: &Context) -> Result<ExitCode, AppError> {
-    if args.task.list {
+    if args.action.list {
         return list_approvals(args.json, context);
     }
     let named = context
@@ -32,7 +32,7 @@ pub(in crate::cli) async fn run(args: TrustArgs, context: &Context) -> Result<Ex
         .join(args.path.as_deref().unwrap_or(Path::new(".")));
     let directory = named_directory(&named)?;
     let layers = ConfigLayers::for_directory(context.app.environment(), &directory);
-    if args.task.revoke {
+    if args.action.revoke {
         return revoke(&layers, context);
     }
     let task = named_task(&named, context)?;
@@ -53,7 +53,7 @@ fn decide(
     (layers, context): (&ConfigLayers, &Context),
 ) -> Result<ExitCode, AppError> {
     let is_pending = !review.pending.is_empty();
-    if is_pending && (args.task.yes || !args.json && confirm_proposals(&review, "Approve?")) {
+    if is_pending && (args.action.yes || !args.json && confirm_proposals(&review, "Approve?")) {
         context.app.state_dir()?;
         review.approve()?;
     }
@@ -127,7 +127,7 @@ fn named_task(named: &Path, context: &Context) -> Result<Option<(PathBuf, TaskFi
     }
 }
 
-/// Returns the repository that a task names.
+/// Returns the repository that a task names, if it is a local one that git can read.
 async fn task_repository(
     file: &Path,
     task: &TaskFile,
@@ -182,7 +182,8 @@ fn revoke(layers: &ConfigLayers, context: &Context) -> Result<ExitCode, AppError
     let mut approvals = layers.approvals().clone();
     let count = approvals.revoke()?;
     let count = format::plural(count as u64, "approval", "approvals");
-    let line = StyledLine::from_text(&format!("ended {count} of ")).strong(approvals.repository());
+    let line =
+        StyledLine::from_text(&format!("revoked {count} of ")).strong(approvals.repository());
     context.output().print_lines(&[line])?;
     Ok(ExitCode::Success)
 }

@@ -19,7 +19,7 @@ pub(in crate::cli) fn review_lines(review: &TrustReview) -> Vec<StyledLine> {
         ));
         lines.push(detail_line(&overreach.allows));
         if let Some(file) = overreach.user_file {
-            lines.push(detail_line(&format!("belongs into your own {file}")));
+            lines.push(detail_line(&format!("belongs in your own {file}")));
         }
     }
     for proposal in &review.pending {

@@ -1,4 +1,4 @@
-//! Lines about the agent's work in the sandbox and events at the gate.
+//! Lines about the agent's sessions and the gate's decisions.
 
 use ralph_app::format;
 use ralph_core::event::{AgentSessionEvent, EgressEvent};
@@ -39,7 +39,7 @@ pub(super) fn egress_lines(event: &EgressEvent, state: &RunState) -> Vec<StyledL
             let by = command.as_deref().map(requested_by).unwrap_or_default();
             let reason = reason_text(reason);
             vec![warning_line(&format!(
-                "blocked: {host}:{port}, {reason}{by}; `ralph allow {run} {entry}` lets it through"
+                "blocked: {host}:{port}, {reason}{by}; `ralph allow {run} {entry}` allows it"
             ))]
         }
         EgressEvent::FurtherHostsBlocked { count, examples } => {
@@ -60,7 +60,7 @@ pub(super) fn egress_lines(event: &EgressEvent, state: &RunState) -> Vec<StyledL
     }
 }
 
-/// Describes blocked hosts without separate lines.
+/// Describes blocked hosts that get no lines of their own.
 fn further_blocked_text(count: u64, examples: &[String]) -> String {
     let hosts = format::plural(count, "further host", "further hosts");
     match examples {
@@ -76,7 +76,7 @@ fn provider_tool_line(
     tool: Option<ProviderTool>,
     action: ProviderToolAction,
 ) -> String {
-    let decided = match action {
+    let decision = match action {
         ProviderToolAction::Allowed => "sent with",
         ProviderToolAction::Removed => "sent without",
         ProviderToolAction::Refused => "refused because of",
@@ -87,20 +87,20 @@ fn provider_tool_line(
             format!("; `{tool}` in `sandbox.network.provider_tools` allows it")
         }
     };
-    format!("a request to {provider} was {decided} {what}{more}")
+    format!("a request to {provider} was {decision} {what}{more}")
 }
 
-/// Describes the command that requested a host, shortened.
+/// Describes the command that requested a host, by the start of its first line.
 fn requested_by(command: &str) -> String {
-    /// The number of characters that identify a command.
-    const MOST: usize = 60;
+    /// The number of characters of a command that are shown.
+    const MAX_CHARACTERS: usize = 60;
     let line = command.lines().next().unwrap_or_default();
-    let shown: String = line.chars().take(MOST).collect();
+    let shown: String = line.chars().take(MAX_CHARACTERS).collect();
     let more = if shown == command { "" } else { "…" };
-    format!(", wanted by `{shown}{more}`")
+    format!(", requested by `{shown}{more}`")
 }
 
-/// Describes the reason of a refusal.
+/// Describes the reason why a host was blocked.
 fn reason_text(reason: &str) -> &str {
     match reason {
         "blocked-by-policy" => "this run has no network",
@@ -113,22 +113,22 @@ fn reason_text(reason: &str) -> &str {
 /// Returns the label while an agent works.
 pub(super) fn working_label(agent: &str, attempt: u32) -> String {
     match attempt {
-        0 | 1 => format!("{agent} works"),
-        _ => format!("{agent} works, attempt {attempt}"),
+        0 | 1 => format!("{agent} is working"),
+        _ => format!("{agent} is working, attempt {attempt}"),
     }
 }
 
-fn agent_event_lines(did: &AgentEvent) -> Vec<StyledLine> {
-    match did {
+fn agent_event_lines(event: &AgentEvent) -> Vec<StyledLine> {
+    match event {
         AgentEvent::Started { model } => model
             .iter()
-            .map(|model| quiet_line(&format!("with the model {model}")))
+            .map(|model| quiet_line(&format!("model {model}")))
             .collect(),
         AgentEvent::Text { text } => vec![StyledLine::from_text("  ").wrapped(Tone::Plain, text)],
         AgentEvent::Tool { tool, label, .. } => vec![quiet_line(&format!("{tool} {label}"))],
-        AgentEvent::ToolDone { ok: false, .. } => vec![quiet_line("that failed")],
+        AgentEvent::ToolDone { ok: false, .. } => vec![quiet_line("failed")],
         AgentEvent::Waiting { why, .. } => {
-            vec![warning_line(&format!("the agent waits: {why}"))]
+            vec![warning_line(&format!("the agent is waiting: {why}"))]
         }
         AgentEvent::ToolDone { ok: true, .. }
         | AgentEvent::Usage { .. }
@@ -137,21 +137,21 @@ fn agent_event_lines(did: &AgentEvent) -> Vec<StyledLine> {
 }
 
 fn finished_lines(end: &AgentEnd, report: &AgentReport, duration_ms: u64) -> Vec<StyledLine> {
-    let took = format::milliseconds(duration_ms);
-    let words = match end {
+    let duration = format::milliseconds(duration_ms);
+    let text = match end {
         AgentEnd::Finished => "the agent is done".to_owned(),
         AgentEnd::GaveUp { why } => format!("the agent gave up: {why}"),
-        AgentEnd::Unauthorized { why } => format!("the agent's credential was refused: {why}"),
+        AgentEnd::Unauthorized { why } => format!("the agent's credential was rejected: {why}"),
         AgentEnd::Quota { why, .. } => format!("the usage limit is reached: {why}"),
         AgentEnd::Overloaded { why } => format!("the provider is not available: {why}"),
         AgentEnd::OutOfBudget => "the agent was stopped: a budget is used up".to_owned(),
-        AgentEnd::Stalled => "the agent was stopped: it did nothing any more".to_owned(),
-        AgentEnd::TimedOut => "the agent was stopped: its time was up".to_owned(),
-        AgentEnd::Halted => "the agent was stopped: a person wants something else".to_owned(),
-        AgentEnd::Crashed { why } => format!("the agent broke down: {why}"),
+        AgentEnd::Stalled => "the agent was stopped: it produced no output".to_owned(),
+        AgentEnd::TimedOut => "the agent was stopped: it exceeded its timeout".to_owned(),
+        AgentEnd::Halted => "the agent was stopped by a user command".to_owned(),
+        AgentEnd::Crashed { why } => format!("the agent crashed: {why}"),
     };
     let line = result_line(*end == AgentEnd::Finished);
-    let mut lines = vec![line.plain(&words).quiet(&format!(" ({took})"))];
+    let mut lines = vec![line.plain(&text).quiet(&format!(" ({duration})"))];
     if !report.summary.is_empty() {
         lines.push(StyledLine::from_text("    ").wrapped(Tone::Quiet, &report.summary));
     }

@@ -1,4 +1,4 @@
-//! Lines about a circling run and the responses.
+//! Lines about a circling run, the mitigations and the doctor.
 
 use ralph_app::format;
 use ralph_core::doctor::DoctorReport;
@@ -47,7 +47,7 @@ pub(super) fn doctor_lines(event: &DoctorEvent, style: Style) -> Vec<StyledLine>
             vec![quiet_line(&text).right_aligned(&format::milliseconds(*duration_ms))]
         }
         DoctorEvent::DoctorAbandoned { cost_usd, .. } => vec![warning_line(&format!(
-            "an answer of the doctor was not heard to its end; {cost_usd} are charged for it"
+            "a reply of the doctor was incomplete; {cost_usd} is charged for it"
         ))],
         DoctorEvent::DoctorFailed { why, .. } => {
             vec![warning_line(&format!("the doctor could not help: {why}"))]
@@ -63,7 +63,8 @@ pub(super) fn doctor_lines(event: &DoctorEvent, style: Style) -> Vec<StyledLine>
         } => {
             let profile = profile.as_ref();
             let profile = profile.map_or_else(String::new, |name| format!(", profile `{name}`"));
-            let text = format!("report {number} is applied: {signs} signs, {edits} edits{profile}");
+            let text =
+                format!("report {number} applied: {signs} guardrails, {edits} edits{profile}");
             let mut lines = vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, &text)];
             lines.extend(reason_lines(refused.iter().map(String::as_str)));
             lines
@@ -74,11 +75,11 @@ pub(super) fn doctor_lines(event: &DoctorEvent, style: Style) -> Vec<StyledLine>
 fn report_lines(number: u32, report: &DoctorReport) -> Vec<StyledLine> {
     let headline = format!("report {number} of the doctor: {}", report.summary);
     let mut lines = vec![StyledLine::from_text("  » ").wrapped(Tone::Strong, &headline)];
-    let signs = report.guardrails.iter();
-    let signs: Vec<String> = signs
-        .map(|sign| format!("{}: {}", sign.name, sign.instruction))
+    let guardrails = report.guardrails.iter();
+    let guardrails: Vec<String> = guardrails
+        .map(|guardrail| format!("{}: {}", guardrail.name, guardrail.instruction))
         .collect();
-    lines.extend(reason_lines(signs.iter().map(String::as_str)));
+    lines.extend(reason_lines(guardrails.iter().map(String::as_str)));
     lines
 }
 

@@ -21,7 +21,7 @@ pub(super) fn delivery_lines(event: &DeliveryEvent) -> Vec<StyledLine> {
         }
         DeliveryEvent::ImportRefused { why } => vec![
             marked_line(BAD, Tone::Bad)
-                .plain("the commits were not taken: ")
+                .plain("the commits were not imported: ")
                 .wrapped(Tone::Plain, why),
         ],
         DeliveryEvent::Pushed { branch, head } => {
@@ -80,11 +80,11 @@ pub(super) fn verification_lines(event: &VerificationEvent, style: Style) -> Vec
     }
 }
 
-/// Lists the checks that were green before any work.
+/// Lists the checks that are green at the base commit.
 fn baseline_line(commit: &CommitId, checks: usize, green: &[String], cached: bool) -> StyledLine {
     /// The number of checks that are named.
-    const SHOWN: usize = 12;
-    let known = if cached {
+    const MAX_NAMED: usize = 12;
+    let source = if cached {
         ", known from an earlier run"
     } else {
         ""
@@ -92,18 +92,18 @@ fn baseline_line(commit: &CommitId, checks: usize, green: &[String], cached: boo
     let base = commit.short();
     if green.is_empty() {
         return quiet_line(&format!(
-            "no check is green at {base} before any work{known}"
+            "no check is green at {base} before any work{source}"
         ));
     }
-    let more = match green.len().saturating_sub(SHOWN) {
+    let more = match green.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let shown: Vec<&str> = green.iter().take(SHOWN).map(String::as_str).collect();
+    let shown: Vec<&str> = green.iter().take(MAX_NAMED).map(String::as_str).collect();
     StyledLine::from_text("  » ").wrapped(
         Tone::Plain,
         &format!(
-            "already green at {base} before any work ({} of {checks} checks{known}): {}{more}",
+            "already green at {base} before any work ({} of {checks} checks{source}): {}{more}",
             green.len(),
             shown.join(", ")
         ),
@@ -111,10 +111,10 @@ fn baseline_line(commit: &CommitId, checks: usize, green: &[String], cached: boo
 }
 
 fn pull_request_line(pull: &PullRequest, opened: bool) -> StyledLine {
-    let done = if opened { "opened" } else { "updated" };
+    let verb = if opened { "opened" } else { "updated" };
     StyledLine::from_text("  ")
         .span(Tone::Accent, &format!("pull request #{}", pull.number))
-        .plain(&format!(" {done} ({}) ", state_name(pull.state)))
+        .plain(&format!(" {verb} ({}) ", state_name(pull.state)))
         .strong(&pull.url)
 }
 

@@ -11,7 +11,7 @@ use ralph_core::state::RunState;
 use super::{agent, circling, delivery, iteration, lifecycle, pieces};
 use crate::terminal::styled_line::StyledLine;
 
-/// The capabilities that the lines may use.
+/// The kind of output that the lines are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// A terminal of this width; a spinner shows the work in progress.
@@ -36,12 +36,13 @@ pub fn event_lines(record: &JournalRecord, state: &RunState, style: Style) -> Ve
     }
 }
 
-/// Returns a label for the work in progress after a record, or `None` if no process works on the
-/// run.
+/// Returns the spinner's label after a record, or `None` if the run is neither active nor waiting.
 pub fn waiting_label(record: &JournalRecord, state: &RunState) -> Option<String> {
     if let RunStatus::WaitingQuota(wait) = &state.status {
         let until = wait.until.strftime("%Y-%m-%d %H:%M UTC");
-        return Some(format!("waiting until {until} for the usage limit"));
+        return Some(format!(
+            "waiting until {until} for the usage limit to reset"
+        ));
     }
     if let RunStatus::WaitingProvider(wait) = &state.status {
         let until = wait.until.strftime("%Y-%m-%d %H:%M:%S UTC");
@@ -88,7 +89,7 @@ fn run_label(event: &RunEvent) -> Option<String> {
 fn sandbox_label(event: &SandboxEvent) -> Option<String> {
     match event {
         SandboxEvent::SandboxCreated { purpose, .. } => Some(match purpose {
-            SandboxPurpose::Work => "bringing the repository into the sandbox".to_owned(),
+            SandboxPurpose::Work => "copying the repository into the sandbox".to_owned(),
             SandboxPurpose::CleanRoom => "verifying in a clean room".to_owned(),
         }),
         SandboxEvent::SandboxRemoved { .. }
@@ -100,9 +101,7 @@ fn sandbox_label(event: &SandboxEvent) -> Option<String> {
 
 fn iteration_label(event: &IterationEvent) -> Option<String> {
     match event {
-        IterationEvent::IterationStarted { .. } => {
-            Some("collecting what the model will see".to_owned())
-        }
+        IterationEvent::IterationStarted { .. } => Some("preparing the prompt".to_owned()),
         IterationEvent::ActionStarted { action, label, .. } => {
             Some(pieces::action_label(action, label))
         }
@@ -136,7 +135,7 @@ fn agent_label(event: &AgentSessionEvent) -> Option<String> {
             ..
         } => Some(format!("{tool} {label}")),
         AgentSessionEvent::AgentDid { .. } | AgentSessionEvent::AgentCharged { .. } => {
-            Some("the agent works".to_owned())
+            Some("the agent is working".to_owned())
         }
         AgentSessionEvent::AgentFinished { .. } => None,
     }

@@ -103,12 +103,12 @@ pub(super) fn model_lines(event: &ModelEvent, style: Style) -> Vec<StyledLine> {
             error, retry_in_ms, ..
         } => {
             let next = retry_in_ms.map_or_else(String::new, |wait| {
-                format!("; asked again in {}", format::milliseconds(wait))
+                format!("; retrying in {}", format::milliseconds(wait))
             });
             vec![marked_line(BAD, Tone::Bad).wrapped(Tone::Plain, &format!("{error}{next}"))]
         }
         ModelEvent::ModelAbandoned { cost_usd, .. } => {
-            let text = format!("an answer was not heard to its end; {cost_usd} are charged for it");
+            let text = format!("a reply was incomplete; {cost_usd} is charged for it");
             vec![marked_line(BAD, Tone::Warn).plain(&text)]
         }
         ModelEvent::ReplyRejected { errors, .. } => {
@@ -192,8 +192,8 @@ fn action_lines(
             vec![line(SKIPPED, Tone::Quiet).quiet(&separated(&format!("skipped: {why}")))]
         }
         ActionResult::Interrupted => {
-            let what = separated("interrupted; it runs again");
-            vec![line(BAD, Tone::Bad).plain(&what).right_aligned(&duration)]
+            let note = separated("interrupted; it runs again");
+            vec![line(BAD, Tone::Bad).plain(&note).right_aligned(&duration)]
         }
     }
 }
@@ -260,9 +260,9 @@ fn outcome_text(outcome: &IterationOutcome) -> String {
         IterationOutcome::Unreadable => "ended without a usable reply".into(),
         IterationOutcome::Rotated => "ended for a fresh start".into(),
         IterationOutcome::Paused => "ended with a question".into(),
-        IterationOutcome::StopRequested => "ended with the claim to be done".into(),
+        IterationOutcome::StopRequested => "ended with the claim of success".into(),
         IterationOutcome::GaveUp => "ended because the model gave up".into(),
-        IterationOutcome::OutOfBudget => "ended at a used-up budget".into(),
+        IterationOutcome::OutOfBudget => "ended because a budget is used up".into(),
         IterationOutcome::SandboxLost => "ended because its sandbox was lost".into(),
         IterationOutcome::AgentStopped { why } => format!("ended: {why}"),
     }

@@ -45,7 +45,7 @@ pub(super) fn run_lines(event: &RunEvent, state: &RunState, style: Style) -> Vec
         RunEvent::Notice { message } => {
             vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, message)]
         }
-        // The label of the wait does not change, or there is nothing to report.
+        // The spinner already shows the end of a wait; the others are of no interest to the user.
         RunEvent::QuotaCountdown { .. }
         | RunEvent::ProviderCountdown { .. }
         | RunEvent::FilesRecorded { .. }
@@ -77,9 +77,9 @@ pub(super) fn command_lines(event: &CommandEvent) -> Vec<StyledLine> {
         }
         CommandEvent::MessageMoved { text, to, .. } => {
             let state = match to {
-                MessageState::Queued => "waits",
-                MessageState::Delivered => "was handed over",
-                MessageState::Acknowledged => "was taken up",
+                MessageState::Queued => "is queued",
+                MessageState::Delivered => "was delivered",
+                MessageState::Acknowledged => "was acknowledged",
             };
             vec![
                 StyledLine::from_text("  » ")
@@ -110,7 +110,7 @@ pub(super) fn sandbox_lines(event: &SandboxEvent, state: &RunState) -> Vec<Style
         }
         SandboxEvent::SandboxChecked { seen, .. } => {
             vec![quiet_line(&format!(
-                "seen from inside: {}",
+                "checked from inside the sandbox: {}",
                 seen.join(", ")
             ))]
         }
@@ -120,7 +120,7 @@ pub(super) fn sandbox_lines(event: &SandboxEvent, state: &RunState) -> Vec<Style
     }
 }
 
-/// Describes the sandbox of the commands and its isolation.
+/// Describes the sandbox, its isolation and its image.
 fn sandbox_summary(plan: &RunPlan) -> String {
     let isolation = match plan.isolation {
         Isolation::None => "no isolation: commands run as you",
@@ -138,12 +138,12 @@ fn sandbox_summary(plan: &RunPlan) -> String {
     )
 }
 
-/// Names the new model, and its address if it is not the default.
+/// Names the model in use, its profile, and its address if one is set.
 fn model_line(choice: &ModelChoice) -> StyledLine {
     let profile = choice.profile.as_ref();
     let profile = profile.map_or_else(String::new, |name| format!(" of profile `{name}`"));
     let base = choice.api_base.as_ref();
-    let base = base.map_or_else(String::new, |base| format!(", asked at {base}"));
+    let base = base.map_or_else(String::new, |base| format!(" at {base}"));
     let text = format!("the model is `{}`{profile}{base}", choice.model);
     StyledLine::from_text("  » ").wrapped(Tone::Plain, &text)
 }
@@ -202,7 +202,7 @@ pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
     lines
 }
 
-/// Names the allowed hosts at which a command can use its own credential without inspection.
+/// Names the allowed hosts whose traffic the gate does not inspect.
 fn uninspected_hosts_line(network: &NetworkPlan) -> Option<StyledLine> {
     let hosts = network.uninspected();
     let hosts = (!hosts.is_empty()).then(|| hosts.join(", "))?;
@@ -210,7 +210,7 @@ fn uninspected_hosts_line(network: &NetworkPlan) -> Option<StyledLine> {
     Some(field_line("", &format!("not inspected: {hosts} · {risk}")))
 }
 
-/// Lists the tools outside the sandbox that requests may ask the provider for.
+/// Lists the provider-side tools that requests may ask for.
 fn provider_tools_line(plan: &RunPlan) -> Option<StyledLine> {
     let allowed = &plan.agent.as_ref()?.provider_tools;
     let names: Vec<&str> = allowed.iter().map(|tool| tool.name()).collect();
@@ -224,24 +224,24 @@ fn provider_tools_line(plan: &RunPlan) -> Option<StyledLine> {
 /// Lists the unreachable hosts that the project names.
 fn suggested_hosts_lines(hosts: &[SuggestedHost]) -> Vec<StyledLine> {
     /// The number of hosts that are listed.
-    const MOST: usize = 8;
-    let told = hosts.iter().take(MOST).map(|suggested| {
+    const MAX_LISTED: usize = 8;
+    let listed = hosts.iter().take(MAX_LISTED).map(|suggested| {
         let SuggestedHost { host, file, why } = suggested;
         field_line("blocked", &format!("{host} · named by {file}, {why}"))
     });
-    let mut lines: Vec<StyledLine> = told.collect();
-    let more = hosts.len().saturating_sub(MOST) as u64;
+    let mut lines: Vec<StyledLine> = listed.collect();
+    let more = hosts.len().saturating_sub(MAX_LISTED) as u64;
     if more > 0 {
         let more = format::plural(more, "more host", "more hosts");
         lines.push(field_line(
             "",
-            &format!("and {more} that files of the project name"),
+            &format!("and {more} that the project's files name"),
         ));
     }
     lines
 }
 
-/// Names the worker.
+/// Names the model, or the agent with its model and authentication.
 fn engine_line(plan: &RunPlan) -> StyledLine {
     let Some(agent) = &plan.agent else {
         let model = format!("{} · {}", plan.model, engine_name(plan.engine));
@@ -399,9 +399,9 @@ fn next_step(state: &RunState) -> Option<String> {
         RunStatus::Paused(_) | RunStatus::SandboxLost => {
             Some(format!("`ralph resume {run}` continues it"))
         }
-        RunStatus::Failed(_) => Some(format!("`ralph logs {run}` tells what it did")),
+        RunStatus::Failed(_) => Some(format!("`ralph logs {run}` shows what it did")),
         RunStatus::WaitingQuota(_) | RunStatus::WaitingProvider(_) => {
-            Some(format!("`ralph resume {run}` asks the model at once"))
+            Some(format!("`ralph resume {run}` asks the model immediately"))
         }
         RunStatus::Created
         | RunStatus::Preparing

@@ -2,8 +2,9 @@
 //!
 //! [`event_lines`] returns the lines of a record and [`waiting_label`] the spinner's label after
 //! it; both match exhaustively. The lines are defined in [`lifecycle`] for the whole run,
-//! `iteration` for the model's actions, `delivery` for commits, pull request and verification, and
-//! [`budgets`] for the bars.
+//! `iteration` for the model's actions, `agent` for agent sessions and the gate, `delivery` for commits,
+//! pull request and verification, `circling` for the doctor, `live` for live output, and [`budgets`]
+//! for the bars.
 
 mod agent;
 pub mod budgets;

@@ -1,4 +1,4 @@
-//! Building blocks that several lines share.
+//! Marks, labels and line formats that several modules share.
 
 use ralph_app::format;
 use ralph_core::verdict::{CheckResult, VerifyFinding};
@@ -11,7 +11,7 @@ use crate::terminal::width;
 pub(super) const GOOD: &str = "✓";
 /// Marks a failure.
 pub(super) const BAD: &str = "✗";
-/// Marks a skipped step.
+/// Marks a skipped or refused action.
 pub(super) const SKIPPED: &str = "⊘";
 /// Marks a warning.
 pub(super) const WARN: &str = "⚠";

@@ -44,13 +44,13 @@ impl AgentFixture {
         let project = Project::new()
             .set("sandbox_provider", "docker")
             .set("sandbox_image", &image);
-        let house = Self {
+        let setup = Self {
             project,
             upstream: FakeUpstream::start(UpstreamScenario::new(steps)),
             agent,
         };
-        house.store_token();
-        Some(house)
+        setup.store_token();
+        Some(setup)
     }
 
     /// Prepares the same without a container; `None` if agent tests are skipped.
@@ -63,13 +63,13 @@ impl AgentFixture {
         let project = Project::new()
             .set("sandbox_provider", "local")
             .env("PATH", format!("{programs}:/usr/local/bin:/usr/bin:/bin"));
-        let house = Self {
+        let setup = Self {
             project,
             upstream: FakeUpstream::start(UpstreamScenario::new(steps)),
             agent,
         };
-        house.store_token();
-        Some(house)
+        setup.store_token();
+        Some(setup)
     }
 
     /// Sets a key of the front matter.
@@ -124,8 +124,8 @@ impl AgentFixture {
 
     /// Returns the credentials of all requests to the upstream.
     pub(super) fn credentials(&self) -> Vec<String> {
-        let asked = self.upstream.model_requests();
-        asked
+        let requests = self.upstream.model_requests();
+        requests
             .iter()
             .map(|request| request.header("authorization").unwrap_or("none").to_owned())
             .collect()

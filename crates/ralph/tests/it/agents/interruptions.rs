@@ -23,40 +23,40 @@ fn does_both() -> ScenarioStep {
 }
 
 /// Asserts that the run succeeds in one iteration despite the failure.
-fn assert_delivered(house: &AgentFixture) {
-    let shown = house.project.show();
+fn assert_delivered(setup: &AgentFixture) {
+    let shown = setup.project.show();
     assert_eq!(shown["status"], "succeeded");
     assert_eq!(shown["iteration"], 1);
-    house.project.audit();
+    setup.project.audit();
 }
 
 #[test]
 fn a_run_resumes_after_ralph_is_killed_during_an_agent_session() {
     let steps = [waits_once(), does_both(), ScenarioStep::text("Done.")];
-    let Some(house) = AgentFixture::new("claude", steps) else {
+    let Some(setup) = AgentFixture::new("claude", steps) else {
         return;
     };
-    let live = house.project.spawn(&["run", "--agent", "claude"]);
+    let live = setup.project.spawn(&["run", "--agent", "claude"]);
     live.wait_until("the agent waits", |journal| {
         journal.iter().any(|event| event["kind"] == "tool")
     });
     live.signal(Signal::KILL);
     live.wait();
-    house.project.ralph(&["resume", "last"]).expect(0);
-    assert_delivered(&house);
+    setup.project.ralph(&["resume", "last"]).expect(0);
+    assert_delivered(&setup);
 }
 
 #[test]
 fn a_killed_container_restarts_the_agent_once() {
     let steps = [waits_once(), does_both(), ScenarioStep::text("Done.")];
-    let Some(house) = AgentFixture::new("claude", steps) else {
+    let Some(setup) = AgentFixture::new("claude", steps) else {
         return;
     };
-    let live = house.project.spawn(&["run", "--agent", "claude"]);
+    let live = setup.project.spawn(&["run", "--agent", "claude"]);
     live.wait_until("the agent waits", |journal| {
         journal.iter().any(|event| event["kind"] == "tool")
     });
-    for container in house.containers() {
+    for container in setup.containers() {
         let killed = std::process::Command::new("docker")
             .args(["kill", &container])
             .output()
@@ -64,8 +64,8 @@ fn a_killed_container_restarts_the_agent_once() {
         assert!(killed.status.success(), "{killed:?}");
     }
     live.wait().expect(0);
-    assert_eq!(house.project.events("agent_started").len(), 2);
-    assert_delivered(&house);
+    assert_eq!(setup.project.events("agent_started").len(), 2);
+    assert_delivered(&setup);
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn an_agent_retries_an_interrupted_reply() {
         does_both(),
         ScenarioStep::text("Done."),
     ];
-    let Some(house) = AgentFixture::new("claude", steps) else {
+    let Some(setup) = AgentFixture::new("claude", steps) else {
         return;
     };
-    house.run(&[]).expect(0);
-    assert_delivered(&house);
+    setup.run(&[]).expect(0);
+    assert_delivered(&setup);
 }

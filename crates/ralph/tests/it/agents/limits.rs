@@ -28,18 +28,18 @@ fn list_files() -> ScenarioStep {
 #[test]
 fn a_cap_of_three_dollars_ends_the_run_and_is_never_exceeded() {
     let steps = [(); 40].map(|()| list_files());
-    let Some(house) = AgentFixture::new("claude", steps) else {
+    let Some(setup) = AgentFixture::new("claude", steps) else {
         return;
     };
-    let house = house.set("max_cost_usd_estimate", "3.00");
-    let ended = house.run(&["--model", MODEL]).expect(10);
+    let setup = setup.set("max_cost_usd_estimate", "3.00");
+    let ended = setup.run(&["--model", MODEL]).expect(10);
     let budget = "the budget `max_cost_usd_estimate` is used up";
     assert!(ended.combined().contains(budget), "{}", ended.combined());
-    let calls = house.upstream.model_requests().len();
+    let calls = setup.upstream.model_requests().len();
     assert!((3..40).contains(&calls), "{calls}");
-    let cost = house.project.show()["cost_usd"].as_f64().unwrap();
+    let cost = setup.project.show()["cost_usd"].as_f64().unwrap();
     assert!((2.0..=3.0).contains(&cost), "{cost}");
-    house.project.audit();
+    setup.project.audit();
 }
 
 #[test]
@@ -53,29 +53,29 @@ fn a_credential_that_is_refused_pauses_the_run_with_the_command_that_helps() {
         ),
     ] {
         let refused = || ScenarioStep::error(401, "invalid bearer token");
-        let Some(house) = AgentFixture::new(agent, [(); 12].map(|()| refused())) else {
+        let Some(setup) = AgentFixture::new(agent, [(); 12].map(|()| refused())) else {
             return;
         };
-        let paused = house.run(more).expect(11);
+        let paused = setup.run(more).expect(11);
         assert!(paused.combined().contains(command), "{}", paused.combined());
-        assert_eq!(house.project.show()["iteration"], 1);
+        assert_eq!(setup.project.show()["iteration"], 1);
     }
 }
 
 #[test]
 fn a_call_that_a_stop_cuts_off_is_charged() {
     let steps = [ScenarioStep::text("too late").with_delay(Duration::from_mins(1))];
-    let Some(house) = AgentFixture::new("claude", steps) else {
+    let Some(setup) = AgentFixture::new("claude", steps) else {
         return;
     };
-    let live = house.project.spawn(&["run", "--agent", "claude"]);
+    let live = setup.project.spawn(&["run", "--agent", "claude"]);
     live.wait_until("it has asked its model", |_| {
-        !house.upstream.model_requests().is_empty()
+        !setup.upstream.model_requests().is_empty()
     });
-    house.project.ralph(&["stop", "last"]).expect(0);
+    setup.project.ralph(&["stop", "last"]).expect(0);
     live.wait();
-    let charged = house.project.events("agent_charged");
+    let charged = setup.project.events("agent_charged");
     assert_eq!(charged.len(), 1, "{charged:?}");
-    assert!(house.project.show()["cost_usd"].as_f64().unwrap() > 0.0);
-    house.project.audit();
+    assert!(setup.project.show()["cost_usd"].as_f64().unwrap() > 0.0);
+    setup.project.audit();
 }

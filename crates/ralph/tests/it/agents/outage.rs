@@ -55,13 +55,13 @@ fn claude_is_started_again_until_its_provider_is_not_overloaded() {
         6 => ScenarioStep::tool("Bash", input.clone()),
         _ => ScenarioStep::text("Done."),
     });
-    let Some(house) = AgentFixture::local("claude", steps) else {
+    let Some(setup) = AgentFixture::local("claude", steps) else {
         return;
     };
-    let house = house.set("max_iterations", "2");
-    house.project.configure("ralph.toml", QUICK);
+    let setup = setup.set("max_iterations", "2");
+    setup.project.configure("ralph.toml", QUICK);
     let once = "[claude.environment]\nCLAUDE_CODE_MAX_RETRIES = \"1\"\n";
-    house.project.configure("agents.toml", once);
-    house.run(&[]).expect(0);
-    assert_waited_out(&house.project, 4);
+    setup.project.configure("agents.toml", once);
+    setup.run(&[]).expect(0);
+    assert_waited_out(&setup.project, 4);
 }

@@ -24,26 +24,26 @@ fn codex(id: &str, file: &str, text: &str) -> ScenarioStep {
 }
 
 /// Asserts that the agent completed both boxes, and that only the provider received its credential.
-fn assert_done(house: &AgentFixture) {
-    let shown = house.project.show();
+fn assert_done(setup: &AgentFixture) {
+    let shown = setup.project.show();
     assert_eq!(shown["status"], "succeeded");
     assert_eq!(shown["engine"], "agent");
     assert_eq!(shown["iteration"], 2);
-    assert_eq!(house.project.delivered(), ["a.txt", "b.txt"]);
-    house.project.audit();
-    let bearer = format!("Bearer {}", canary(house.agent));
-    let credentials = house.credentials();
+    assert_eq!(setup.project.delivered(), ["a.txt", "b.txt"]);
+    setup.project.audit();
+    let bearer = format!("Bearer {}", canary(setup.agent));
+    let credentials = setup.credentials();
     assert_eq!(credentials.len(), 4);
     assert!(
-        credentials.iter().all(|seen| *seen == bearer),
+        credentials.iter().all(|credential| *credential == bearer),
         "{credentials:?}"
     );
-    for request in house.upstream.model_requests() {
+    for request in setup.upstream.model_requests() {
         let body = String::from_utf8_lossy(&request.body).into_owned();
-        assert!(!body.contains(&canary(house.agent)), "the agent knew it");
+        assert!(!body.contains(&canary(setup.agent)), "the agent knew it");
     }
     // The gate blocks no host that these programs contact besides their model.
-    let blocked = house.project.events("host_blocked");
+    let blocked = setup.project.events("host_blocked");
     assert!(blocked.is_empty(), "{blocked:?}");
     assert!(shown["cost_usd"].as_f64().unwrap() > 0.0, "{shown}");
 }
@@ -56,11 +56,11 @@ fn claude_finishes_a_task_of_two_steps() {
         claude("M1.2", "b.txt", "two"),
         ScenarioStep::text("M1.2 is done."),
     ];
-    let Some(house) = AgentFixture::new("claude", steps) else {
+    let Some(setup) = AgentFixture::new("claude", steps) else {
         return;
     };
-    house.run(&[]).expect(0);
-    assert_done(&house);
+    setup.run(&[]).expect(0);
+    assert_done(&setup);
 }
 
 /// Asks the provider, with the agent's placeholder token, to fetch a URL that contains a secret.
@@ -81,18 +81,18 @@ fn a_command_cannot_make_the_provider_fetch_an_address() {
         claude("M1.2", "b.txt", "two"),
         ScenarioStep::text("M1.2 is done."),
     ];
-    let Some(house) = AgentFixture::new("claude", steps) else {
+    let Some(setup) = AgentFixture::new("claude", steps) else {
         return;
     };
-    house.run(&[]).expect(0);
-    let project = &house.project;
+    setup.run(&[]).expect(0);
+    let project = &setup.project;
     assert_eq!(
-        house.upstream.model_requests().len(),
+        setup.upstream.model_requests().len(),
         4,
         "the provider was not asked"
     );
-    let told = house.upstream.model_requests()[1].json().to_string();
-    assert!(told.contains("HTTP/1.1 400"), "{told}");
+    let request = setup.upstream.model_requests()[1].json().to_string();
+    assert!(request.contains("HTTP/1.1 400"), "{request}");
     let screened = project.event_values("provider_tool_screened", "what");
     assert_eq!(screened, ["a URL at `evil.example`"]);
     let records = std::fs::read_to_string(project.run_dir().join("egress.jsonl")).unwrap();
@@ -111,24 +111,24 @@ fn codex_finishes_a_task_of_two_steps() {
         codex("M1.2", "b.txt", "two"),
         ScenarioStep::text("M1.2 is done."),
     ];
-    let Some(house) = AgentFixture::new("codex", steps) else {
+    let Some(setup) = AgentFixture::new("codex", steps) else {
         return;
     };
-    house.run(&["--model", "gpt-5.1-codex"]).expect(0);
-    assert_done(&house);
+    setup.run(&["--model", "gpt-5.1-codex"]).expect(0);
+    assert_done(&setup);
 }
 
 #[test]
-fn without_a_container_its_calls_go_through_a_gate_all_the_same() {
+fn without_a_container_its_calls_also_go_through_a_gate() {
     let steps = [
         claude("M1.1", "a.txt", "one"),
         ScenarioStep::text("M1.1 is done."),
         claude("M1.2", "b.txt", "two"),
         ScenarioStep::text("M1.2 is done."),
     ];
-    let Some(house) = AgentFixture::local("claude", steps) else {
+    let Some(setup) = AgentFixture::local("claude", steps) else {
         return;
     };
-    house.run(&[]).expect(0);
-    assert_done(&house);
+    setup.run(&[]).expect(0);
+    assert_done(&setup);
 }

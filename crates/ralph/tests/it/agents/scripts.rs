@@ -54,7 +54,7 @@ fn a_blocked_script_reports_why_and_the_run_waits() {
 }
 
 #[test]
-fn flags_that_make_no_sense_are_refused() {
+fn invalid_agent_flags_are_rejected() {
     let project = with_script("true");
     for (flags, why) in [
         (

@@ -22,38 +22,38 @@ fn no_real_token_is_in_a_container_its_logs_or_the_runs_files() {
         ScenarioStep::tool("Bash", search),
         ScenarioStep::text("Nothing."),
     ];
-    let Some(house) = AgentFixture::new("claude", steps) else {
+    let Some(setup) = AgentFixture::new("claude", steps) else {
         return;
     };
-    let house = house.set("max_iterations", "1");
-    let live = house.project.spawn(&["run", "--agent", "claude"]);
+    let setup = setup.set("max_iterations", "1");
+    let live = setup.project.spawn(&["run", "--agent", "claude"]);
     live.wait_until("the agent searches", |journal| {
         journal.iter().any(|event| event["kind"] == "tool")
     });
     let token = canary("claude");
-    for container in house.containers() {
-        for look in [&["inspect"][..], &["logs"], &["diff"], &["top"]] {
-            let seen = Command::new("docker")
-                .args(look)
+    for container in setup.containers() {
+        for subcommand in [&["inspect"][..], &["logs"], &["diff"], &["top"]] {
+            let output = Command::new("docker")
+                .args(subcommand)
                 .arg(&container)
                 .output()
                 .unwrap();
-            let text = String::from_utf8_lossy(&seen.stdout).into_owned()
-                + &String::from_utf8_lossy(&seen.stderr);
-            assert!(!text.contains(&token), "docker {look:?} shows it");
+            let text = String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr);
+            assert!(!text.contains(&token), "docker {subcommand:?} shows it");
         }
     }
     live.wait().expect(10);
-    let told = house.upstream.model_requests()[1].json().to_string();
-    assert!(told.contains("searched"), "{told}");
-    let stand_ins = told.rsplit("stand-ins:").next().unwrap_or_default();
+    let request = setup.upstream.model_requests()[1].json().to_string();
+    assert!(request.contains("searched"), "{request}");
+    let placeholders = request.rsplit("stand-ins:").next().unwrap_or_default();
     assert!(
-        stand_ins.starts_with(|digit: char| ('1'..='9').contains(&digit)),
-        "the search finds what is there: {stand_ins}"
+        placeholders.starts_with(|digit: char| ('1'..='9').contains(&digit)),
+        "the search finds what is there: {placeholders}"
     );
-    assert!(!told.contains("Canary7xCanary7x"), "it was found inside");
+    assert!(!request.contains("Canary7xCanary7x"), "it was found inside");
     for name in ["runs", "images", "sockets"] {
-        assert_free_of(&house.project.home().join(name), &token);
+        assert_free_of(&setup.project.home().join(name), &token);
     }
 }
 

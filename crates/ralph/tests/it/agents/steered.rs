@@ -20,33 +20,33 @@ fn a_message_and_an_allowed_host_reach_an_agent_that_works() {
     let patient =
         format!("{look}; read -t 4 < <(:;tail -f /dev/null); {look} && echo it is there now");
     let steps = [bash(&patient), bash(BOTH), ScenarioStep::text("Done.")];
-    let Some(house) = AgentFixture::new("claude", steps) else {
+    let Some(setup) = AgentFixture::new("claude", steps) else {
         return;
     };
-    let house = house.set("mode", "guided");
-    let live = house.project.spawn(&["run", "--agent", "claude"]);
+    let setup = setup.set("mode", "guided");
+    let live = setup.project.spawn(&["run", "--agent", "claude"]);
     live.wait_for_event("host_blocked", 1);
-    house
+    setup
         .project
         .ralph(&["message", "last", "please use tabs"])
         .expect(0);
-    house
+    setup
         .project
         .ralph(&["allow", "last", "wanted.example"])
         .expect(0);
     live.wait().expect(0);
     assert_eq!(
-        house.project.event_values("host_blocked", "host"),
+        setup.project.event_values("host_blocked", "host"),
         ["wanted.example"]
     );
     assert_eq!(
-        house.project.event_values("host_allowed", "host"),
+        setup.project.event_values("host_allowed", "host"),
         ["wanted.example"]
     );
-    let states = house.project.event_values("message_moved", "to");
+    let states = setup.project.event_values("message_moved", "to");
     assert_eq!(states, ["queued", "delivered", "acknowledged"]);
-    let second = house.upstream.model_requests()[1].json().to_string();
+    let second = setup.upstream.model_requests()[1].json().to_string();
     assert!(second.contains("it is there now"), "{second}");
     assert!(second.contains("please use tabs"), "{second}");
-    house.project.audit();
+    setup.project.audit();
 }

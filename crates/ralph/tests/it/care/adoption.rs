@@ -81,8 +81,8 @@ fn start(project: &Project, engine: &CareEngine) -> (Child, KilledRun) {
         assert!(began.elapsed() < WAIT_TIMEOUT, "the command never ran");
         assert_eq!(child.try_wait().unwrap(), None, "the run ended");
         let run = runs(project).into_iter().find(|run| !known.contains(run));
-        let made = run.iter().flat_map(|run| events(run, "sandbox_created"));
-        let id = made.last().map(|event| event["sandbox"].clone());
+        let created = run.iter().flat_map(|run| events(run, "sandbox_created"));
+        let id = created.last().map(|event| event["sandbox"].clone());
         if let (Some(run), Some(Value::String(sandbox))) = (run, id) {
             let container = sandbox.replace("docker-", "ralph-");
             let top = ["top", container.as_str(), "-o", "pid,args"];
@@ -121,8 +121,8 @@ fn sandboxes_are_adopted_or_removed() {
     for (killed, removed) in [(&first, vec![&deleted]), (&second, vec![])] {
         project.ralph(&["resume", &killed.run]).expect(0);
         let run = project.home().join("runs").join(&killed.run);
-        let made = events(&run, "sandbox_created");
-        let work = made.iter().filter(|event| event["purpose"] == "work");
+        let created = events(&run, "sandbox_created");
+        let work = created.iter().filter(|event| event["purpose"] == "work");
         let work: Vec<&Value> = work.map(|event| &event["sandbox"]).collect();
         assert_eq!(work, [&json!(killed.sandbox)], "it was not adopted");
         let notices = events(&run, "notice");
@@ -135,8 +135,8 @@ fn sandboxes_are_adopted_or_removed() {
                 ))
             })
             .collect();
-        let told: Vec<&Value> = notices.iter().map(|event| &event["message"]).collect();
-        assert_eq!(told, expected.iter().collect::<Vec<_>>());
+        let messages: Vec<&Value> = notices.iter().map(|event| &event["message"]).collect();
+        assert_eq!(messages, expected.iter().collect::<Vec<_>>());
         project.ralph(&["audit", &killed.run]).expect(0);
     }
     assert_eq!((engine.containers(), engine.volumes()), foreign);

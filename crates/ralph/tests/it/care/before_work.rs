@@ -64,7 +64,7 @@ fn isolation_is_reported_once_and_only_other_hosts_as_blocked() {
     assert!(
         ended
             .stdout
-            .contains("seen from inside: the gate answers, ")
+            .contains("checked from inside the sandbox: the gate answers, ")
     );
     let journal = project.journal();
     let place = |kind: &str| journal.iter().position(|event| event["type"] == kind);

@@ -141,7 +141,7 @@ fn the_task_chooses_its_agent_and_the_flags_win() {
     let ended = project.ralph(&["preflight"]).expect(0);
     let agent = "  PASS: agent — claude, which is started as `claude`\n";
     assert!(ended.stdout.contains(agent), "{}", ended.stdout);
-    for (args, told) in [
+    for (args, expected) in [
         (
             &["--agent", "clod"][..],
             "  FAIL: agent — there is no agent `clod`: there are `claude`, `codex`, `command`, `opencode` — name one of them, or describe it in your own agents.toml\n",
@@ -160,7 +160,11 @@ fn the_task_chooses_its_agent_and_the_flags_win() {
         ),
     ] {
         let ended = project.ralph(&[&["preflight"], args].concat()).expect(1);
-        assert!(ended.stdout.contains(told), "{told}: {}", ended.stdout);
+        assert!(
+            ended.stdout.contains(expected),
+            "{expected}: {}",
+            ended.stdout
+        );
     }
 }
 
@@ -172,12 +176,12 @@ fn a_script_has_to_be_committed() {
     fs::write(&script, "true\n").unwrap();
     let head = project.git(&["rev-parse", "--short=10", "main"]);
     let missing = format!("`.agent-loop/agent` is not in commit {head} of branch `main`");
-    let look = ["preflight", "--agent", "command"];
-    let ended = project.ralph(&look).expect(1);
-    let told = format!(
+    let arguments = ["preflight", "--agent", "command"];
+    let ended = project.ralph(&arguments).expect(1);
+    let expected = format!(
         "  FAIL: agent — the agent `command` has no script: {missing} — commit .agent-loop/agent\n"
     );
-    assert!(ended.stdout.contains(&told), "{}", ended.stdout);
+    assert!(ended.stdout.contains(&expected), "{}", ended.stdout);
     let refused = project.ralph(&["run", "--agent", "command"]).expect(2);
     assert_eq!(
         refused.stderr,
@@ -187,9 +191,9 @@ fn a_script_has_to_be_committed() {
     );
     assert!(!project.home().join("runs").exists(), "a run was made");
     project.commit(".agent-loop/agent", "true\n");
-    let ended = project.ralph(&look).expect(0);
-    let told = "  PASS: agent — command, which is started as `sh`\n";
-    assert!(ended.stdout.contains(told), "{}", ended.stdout);
+    let ended = project.ralph(&arguments).expect(0);
+    let expected = "  PASS: agent — command, which is started as `sh`\n";
+    assert!(ended.stdout.contains(expected), "{}", ended.stdout);
 }
 
 #[test]

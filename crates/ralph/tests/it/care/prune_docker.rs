@@ -111,14 +111,14 @@ impl PruneScenario {
     fn prune(&self, more: &[&str]) -> RalphOutput {
         let args = [&["prune-sandboxes"], more].concat();
         let mut command = self.ralph.command(&args);
-        let seen = command.env("DOCKER_HOST", self.engine.host()).output();
-        RalphOutput::from(seen.unwrap())
+        let output = command.env("DOCKER_HOST", self.engine.host()).output();
+        RalphOutput::from(output.unwrap())
     }
 
     fn prune_json(&self, more: &[&str]) -> Value {
-        let seen = self.prune(&[more, &["--json"]].concat());
-        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
-        serde_json::from_str(&seen.stdout).unwrap()
+        let output = self.prune(&[more, &["--json"]].concat());
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+        serde_json::from_str(&output.stdout).unwrap()
     }
 }
 
@@ -139,10 +139,10 @@ fn killed_selftest(engine: &CareEngine, ralph: &TestRalph) -> (String, String) {
         .unwrap();
     let began = Instant::now();
     let volume = loop {
-        let waited = began.elapsed();
+        let elapsed = began.elapsed();
         assert!(
-            waited < Duration::from_mins(5),
-            "no container of the selftest after {waited:?}"
+            elapsed < Duration::from_mins(5),
+            "no container of the selftest after {elapsed:?}"
         );
         let filter = "label=ralph.label.purpose=selftest";
         let running = engine.docker(&["ps", "--format", "{{.Names}}", "--filter", filter]);
@@ -161,14 +161,14 @@ fn killed_selftest(engine: &CareEngine, ralph: &TestRalph) -> (String, String) {
 /// Returns ids and reasons, sorted.
 fn reported(report: &Value, list: &str) -> Vec<(String, String)> {
     let entries = report[list].as_array().unwrap().iter();
-    let mut told: Vec<(String, String)> = entries
+    let mut reasons: Vec<(String, String)> = entries
         .map(|entry| {
             let text = |key: &str| entry[key].as_str().unwrap().to_owned();
             (text("id"), text("why"))
         })
         .collect();
-    told.sort();
-    told
+    reasons.sort();
+    reasons
 }
 
 fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<(String, String)> {
@@ -249,11 +249,11 @@ fn stale_sandboxes_are_reported_and_then_removed() {
     );
     assert_eq!((ground.engine.containers(), ground.engine.volumes()), all);
 
-    let seen = ground.prune(&["--type", "docker"]);
-    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    let output = ground.prune(&["--type", "docker"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     let removed = dry["removed"].as_array().unwrap();
     let expected: Vec<String> = removed.iter().map(line).collect();
-    assert_eq!(seen.stdout.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(output.stdout.lines().collect::<Vec<_>>(), expected);
     assert_eq!(ground.engine.volumes(), volumes(&[2, 3, 5, 8, 9]));
     assert_eq!(ground.engine.containers().len(), 6);
     // Another ralph process may be about to use it.

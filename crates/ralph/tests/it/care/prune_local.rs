@@ -155,18 +155,18 @@ fn without_an_engine_local_sandboxes_are_still_checked() {
         let output = ralph.command(&args).env("DOCKER_HOST", nowhere).output();
         crate::support::RalphOutput::from(output.unwrap())
     };
-    let seen = prune(&[]);
-    assert_eq!(seen.code, 0, "{seen:?}");
-    let lines: Vec<&str> = seen.stdout.lines().collect();
-    assert_eq!(lines.len(), 1, "{seen:?}");
+    let output = prune(&[]);
+    assert_eq!(output.code, 0, "{output:?}");
+    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert_eq!(lines.len(), 1, "{output:?}");
     assert!(lines[0].ends_with(" of run 260301-100000-0004 — its run no longer exists"));
     let note = "note: docker is skipped — no Docker Engine runs here: there is no socket `/nonexistent/docker.sock` — ";
-    assert!(seen.stderr.starts_with(note), "{seen:?}");
+    assert!(output.stderr.starts_with(note), "{output:?}");
 
-    let asked = prune(&["--type", "docker"]);
+    let output = prune(&["--type", "docker"]);
     let error = "ralph: cannot search for stale sandboxes — no Docker Engine runs here: ";
-    assert_eq!((asked.code, asked.stdout.as_str()), (1, ""));
-    assert!(asked.stderr.starts_with(error), "{asked:?}");
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""));
+    assert!(output.stderr.starts_with(error), "{output:?}");
 }
 
 /// Unusable sandboxes are removed before a run starts; those the user may want to inspect remain.
@@ -179,9 +179,9 @@ fn a_run_tidies_up_before_it_starts() {
         {"type": "stop_failure", "reason": "no"}], "claims": {}}});
     project.write_script(&[gives_up]);
     project.run().expect(10);
-    let told = project.event_values("notice", "message");
+    let messages = project.event_values("notice", "message");
     let expected = format!("removed the sandbox `{orphan}`: its run no longer exists");
-    assert_eq!(told, [json!(expected)]);
+    assert_eq!(messages, [json!(expected)]);
     let kept = project.event_values("sandbox_created", "sandbox");
     let there = |id: &Value| {
         let name = id.as_str().unwrap();

@@ -40,10 +40,10 @@ fn docker_sandboxes_pass() {
         return;
     }
     let ralph = with_image(BASE_IMAGE);
-    let seen = ralph.run(&["selftest", "--offline"]);
-    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    let output = ralph.run(&["selftest", "--offline"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     assert_data_eq!(
-        seen.stdout,
+        output.stdout,
         str![[r"
   PASS: check token — made up: a stand-in for the provider takes it
   PASS: prerequisites — git version [..]
@@ -87,7 +87,7 @@ impl Drop for BuiltImage {
 /// The project's layer is built, a sandbox is created from it, and the image still exists
 /// afterwards.
 #[test]
-fn the_layer_of_a_project_is_tried_out_and_kept() {
+fn the_layer_of_a_project_is_tested_and_kept() {
     if skip_without_docker() {
         return;
     }
@@ -100,20 +100,20 @@ fn the_layer_of_a_project_is_tried_out_and_kept() {
     let line = "  FAIL: build project image — `.agent-loop/Dockerfile.sandbox` is not approved: ";
     assert!(refused.stdout.contains(line), "{refused:?}");
     assert_eq!(ralph.run(&["trust", "--yes"]).code, 0);
-    let seen = ralph.run(&["selftest", "--offline"]);
+    let output = ralph.run(&["selftest", "--offline"]);
     let start = "  PASS: build project image — ";
-    let built = seen
+    let built = output
         .stdout
         .lines()
         .find_map(|line| line.strip_prefix(start));
-    let built = BuiltImage(built.unwrap_or_else(|| panic!("{seen:?}")).to_owned());
+    let built = BuiltImage(built.unwrap_or_else(|| panic!("{output:?}")).to_owned());
     assert!(
         built.0.starts_with("agent-loop-sandbox-claude-"),
         "{}",
         built.0
     );
     let last = "ralph: selftest complete — all 17 checks passed\n";
-    assert!(seen.stdout.ends_with(last), "{seen:?}");
+    assert!(output.stdout.ends_with(last), "{output:?}");
     let look = ["image", "inspect", "--format", "{{.Config.Env}}", &built.0];
     let kept = Command::new("docker").args(look).output().unwrap();
     let kept = String::from_utf8(kept.stdout).unwrap();
@@ -121,9 +121,9 @@ fn the_layer_of_a_project_is_tried_out_and_kept() {
 
     fs::write(&layer, "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nRUN exit 3\n").unwrap();
     assert_eq!(ralph.run(&["trust", "--yes"]).code, 0);
-    let seen = ralph.run(&["selftest", "--offline", "--json"]);
-    assert_eq!(seen.code, 1, "{seen:?}");
-    let (statuses, problem) = summary(&seen);
+    let output = ralph.run(&["selftest", "--offline", "--json"]);
+    assert_eq!(output.code, 1, "{output:?}");
+    let (statuses, problem) = summary(&output);
     let last = statuses.last().unwrap();
     assert_eq!(
         (last.0.as_str(), last.1.as_str()),
@@ -139,10 +139,10 @@ fn the_layer_of_a_project_is_tried_out_and_kept() {
 #[test]
 fn local_sandboxes_pass() {
     let ralph = TestRalph::new();
-    let seen = ralph.run(&["selftest", "--type", "local"]);
-    assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+    let output = ralph.run(&["selftest", "--type", "local"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     assert_data_eq!(
-        seen.stdout,
+        output.stdout,
         str![[r"
   PASS: prerequisites — git version [..]
   PASS: machine — local: no isolation: commands run as you; state directory hidden: [..]; memory 8 GiB[..]
@@ -160,8 +160,8 @@ ralph: selftest complete — all 7 checks passed
 }
 
 /// Returns the names and statuses of the checks, and the first problem.
-fn summary(seen: &RalphOutput) -> (Vec<(String, String)>, String) {
-    let report: Value = serde_json::from_str(&seen.stdout).unwrap();
+fn summary(output: &RalphOutput) -> (Vec<(String, String)>, String) {
+    let report: Value = serde_json::from_str(&output.stdout).unwrap();
     let checks = report["checks"].as_array().unwrap();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let statuses = checks
@@ -186,10 +186,10 @@ fn without_an_engine_or_an_image_the_rest_is_not_tried() {
             .collect()
     };
     let ralph = with_image("ralph-none:1");
-    let seen = ralph.run(&["selftest", "--type", "docker", "--offline", "--json"]);
-    assert_eq!(seen.code, 1, "{seen:?}");
+    let output = ralph.run(&["selftest", "--type", "docker", "--offline", "--json"]);
+    assert_eq!(output.code, 1, "{output:?}");
     assert_eq!(
-        summary(&seen),
+        summary(&output),
         (
             owned(&[
                 ("check token", "pass"),
@@ -203,10 +203,10 @@ fn without_an_engine_or_an_image_the_rest_is_not_tried() {
     );
     let nowhere = "unix:///nonexistent/docker.sock";
     let mut command = ralph.command(&["selftest", "--offline", "--json"]);
-    let seen = RalphOutput::from(command.env("DOCKER_HOST", nowhere).output().unwrap());
-    assert_eq!(seen.code, 1, "{seen:?}");
+    let output = RalphOutput::from(command.env("DOCKER_HOST", nowhere).output().unwrap());
+    assert_eq!(output.code, 1, "{output:?}");
     assert_eq!(
-        summary(&seen),
+        summary(&output),
         (
             owned(&[
                 ("check token", "pass"),
@@ -218,13 +218,13 @@ fn without_an_engine_or_an_image_the_rest_is_not_tried() {
         )
     );
     let mut command = ralph.command(&["selftest", "--offline"]);
-    let seen = RalphOutput::from(command.env("PATH", "/nonexistent").output().unwrap());
-    assert_eq!(seen.code, 1, "{seen:?}");
+    let output = RalphOutput::from(command.env("PATH", "/nonexistent").output().unwrap());
+    assert_eq!(output.code, 1, "{output:?}");
     assert!(
-        seen.stdout.ends_with(
+        output.stdout.ends_with(
             "  NOT RUN: cleanup — a program is missing\nralph: selftest complete — 1/16 checks failed\n"
         ),
-        "{seen:?}"
+        "{output:?}"
     );
 }
 
@@ -236,18 +236,18 @@ const VARIABLES: [&str; 3] = [
 ];
 
 #[test]
-fn without_a_token_nothing_is_tried() {
+fn without_a_token_nothing_is_tested() {
     let ralph = with_image(BASE_IMAGE);
     let mut command = ralph.command(&["selftest"]);
     for name in VARIABLES {
         command.env_remove(name);
     }
-    let seen = RalphOutput::from(command.output().unwrap());
-    assert_eq!(seen.code, 1, "{seen:?}");
+    let output = RalphOutput::from(command.output().unwrap());
+    assert_eq!(output.code, 1, "{output:?}");
     let first = "  FAIL: check token — no token found for agent claude — run: ralph store-token, or try everything else with `ralph selftest --offline`\n  NOT RUN: prerequisites — there is no token to use\n";
-    assert!(seen.stdout.starts_with(first), "{seen:?}");
+    assert!(output.stdout.starts_with(first), "{output:?}");
     let last = "  NOT RUN: cleanup — there is no token to use\nralph: selftest complete — 1/16 checks failed\n";
-    assert!(seen.stdout.ends_with(last), "{seen:?}");
+    assert!(output.stdout.ends_with(last), "{output:?}");
 }
 
 /// The user's token goes to the provider; the sandbox only contains its placeholder.
@@ -267,8 +267,8 @@ fn a_rejected_token_is_reported() {
     }
     command.env("ANTHROPIC_AUTH_TOKEN", "sk-canary-canary");
     command.env("ANTHROPIC_BASE_URL", provider.url());
-    let seen = RalphOutput::from(command.output().unwrap());
-    assert_eq!(seen.code, 1, "{seen:?}");
+    let output = RalphOutput::from(command.output().unwrap());
+    assert_eq!(output.code, 1, "{output:?}");
     let found = format!(
         "  PASS: check token — gateway to {}, found in ANTHROPIC_AUTH_TOKEN, no expiry known\n",
         provider.url()
@@ -278,11 +278,11 @@ fn a_rejected_token_is_reported() {
         "  FAIL: agent auth via gate — the credential of `claude` was refused with 401 — store a valid one with `ralph store-token --agent claude`\n",
         "ralph: selftest complete — 1/16 checks failed\n",
     ] {
-        assert!(seen.stdout.contains(line), "{line}: {seen:?}");
+        assert!(output.stdout.contains(line), "{line}: {output:?}");
     }
-    let asked = provider.model_requests();
-    assert_eq!(asked.len(), 1, "{asked:?}");
-    let authorization = asked[0].header("authorization");
+    let requests = provider.model_requests();
+    assert_eq!(requests.len(), 1, "{requests:?}");
+    let authorization = requests[0].header("authorization");
     assert_eq!(authorization, Some("Bearer sk-canary-canary"));
     assert_eq!(leftovers(&ralph), "");
 }
@@ -295,10 +295,10 @@ fn real_agents_reply_in_a_container() {
     };
     let ralph = with_image(&image);
     for agent in ["claude", "codex"] {
-        let seen = ralph.run(&["selftest", "--offline", "--agent", agent]);
-        assert_eq!((seen.code, seen.stderr.as_str()), (0, ""), "{seen:?}");
+        let output = ralph.run(&["selftest", "--offline", "--agent", agent]);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
         let line = format!("  PASS: agent auth via gate — `{agent}` said `ok` in ");
-        assert!(seen.stdout.contains(&line), "{seen:?}");
+        assert!(output.stdout.contains(&line), "{output:?}");
     }
     assert_eq!(leftovers(&ralph), "");
 }
@@ -306,9 +306,9 @@ fn real_agents_reply_in_a_container() {
 #[test]
 fn an_unknown_type_is_refused() {
     let ralph = TestRalph::new();
-    let seen = ralph.run(&["selftest", "--type", "tart"]);
-    let line = "ralph: `tart` is no value for --type <TYPE> — it takes docker, local — see `ralph selftest --help`\n";
-    assert_eq!((seen.code, seen.stderr.as_str()), (2, line));
+    let output = ralph.run(&["selftest", "--type", "tart"]);
+    let line = "ralph: invalid value `tart` for --type <TYPE> — possible values: docker, local — see `ralph selftest --help`\n";
+    assert_eq!((output.code, output.stderr.as_str()), (2, line));
 }
 
 #[test]
@@ -325,19 +325,20 @@ fn an_interrupted_selftest_leaves_nothing() {
         .unwrap();
     let began = Instant::now();
     while leftovers(&ralph).lines().count() < 2 {
-        let waited = began.elapsed();
+        let elapsed = began.elapsed();
         assert!(
-            waited < Duration::from_mins(5),
-            "no sandbox after {waited:?}"
+            elapsed < Duration::from_mins(5),
+            "no sandbox after {elapsed:?}"
         );
         std::thread::sleep(Duration::from_millis(10));
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let seen = RalphOutput::from(child.wait_with_output().unwrap());
-    assert_eq!(seen.code, 130, "{seen:?}");
-    assert!(seen.stdout.contains("  PASS: cleanup — "), "{seen:?}");
+    let output = RalphOutput::from(child.wait_with_output().unwrap());
+    assert_eq!(output.code, 130, "{output:?}");
+    assert!(output.stdout.contains("  PASS: cleanup — "), "{output:?}");
     assert!(
-        seen.stderr
+        output
+            .stderr
             .starts_with("ralph: the selftest was interrupted — ")
     );
     assert_eq!(leftovers(&ralph), "");

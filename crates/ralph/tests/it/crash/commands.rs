@@ -62,8 +62,8 @@ fn a_command_is_killed_with_all_it_started_and_runs_again() {
     assert_eq!(results, ["begun", "interrupted", "begun", "ran"]);
     let dir = stage.dir();
     let errors = fs::read_to_string(dir.file("errors.log")).unwrap();
-    let told = "was interrupted by a restart and runs again";
-    assert!(errors.contains(told), "{errors}");
+    let message = "was interrupted by a restart and runs again";
+    assert!(errors.contains(message), "{errors}");
     let lines = fs::read_to_string(dir.iteration(1).join("actions.jsonl")).unwrap();
     let line: Value = serde_json::from_str(&lines).unwrap();
     let outcome = (&line["result"], &line["stdout"]);

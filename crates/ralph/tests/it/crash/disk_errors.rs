@@ -12,10 +12,10 @@ fn a_failed_sync_of_the_journal_is_final() {
     let points = ReferenceTrace::get().last_syncs(8);
     for_each(&points, |point| {
         let stage = CrashStage::new();
-        let seen = RalphOutput::from(point.fail(&stage.start()));
-        let case = format!("{point:?}: {seen:?}");
-        assert_eq!(seen.code, 1, "{case}");
-        let lines: Vec<&str> = seen.stderr.lines().collect();
+        let output = RalphOutput::from(point.fail(&stage.start()));
+        let case = format!("{point:?}: {output:?}");
+        assert_eq!(output.code, 1, "{case}");
+        let lines: Vec<&str> = output.stderr.lines().collect();
         assert_eq!(lines.len(), 1, "{case}");
         for part in [
             "ralph: run `",
@@ -25,7 +25,7 @@ fn a_failed_sync_of_the_journal_is_final() {
         ] {
             assert!(lines[0].contains(part), "{case}");
         }
-        assert!(!seen.stdout.contains("succeeded"), "{case}");
+        assert!(!output.stdout.contains("succeeded"), "{case}");
         let shown = stage.shown().unwrap();
         assert_eq!(shown["status"], "interrupted", "{case}");
         assert_same_result(&stage, &case);

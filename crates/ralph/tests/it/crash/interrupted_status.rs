@@ -27,34 +27,34 @@ fn an_interrupted_run_reports_how_to_resume() {
         format!("the process that worked on it is gone — `ralph resume {id}` continues it");
     let listed: Value = serde_json::from_str(&stage.run(&["runs", "--json"]).stdout).unwrap();
     for shown in [&stage.shown().unwrap(), &listed[0]] {
-        let told = (&shown["status"], &shown["reason"]);
-        assert_eq!(told, (&json!("interrupted"), &json!(reason)));
+        let status = (&shown["status"], &shown["reason"]);
+        assert_eq!(status, (&json!("interrupted"), &json!(reason)));
     }
-    let seen = stage.run(&["run", "--model", "scripted:replies.jsonl"]);
+    let output = stage.run(&["run", "--model", "scripted:replies.jsonl"]);
     let why = format!(
         "ralph: run `{id}` of this task is interrupted — it has not come to its end — \
          continue it with `ralph resume {id}`, or start over with `ralph run --new`\n"
     );
-    assert_eq!((seen.code, seen.stderr), (1, why));
-    let seen = stage.run(&["run", "--resume"]);
-    assert_eq!(seen.code, 0, "{seen:?}");
+    assert_eq!((output.code, output.stderr), (1, why));
+    let output = stage.run(&["run", "--resume"]);
+    assert_eq!(output.code, 0, "{output:?}");
     let shown = stage.shown().unwrap();
-    let told = (&shown["id"], &shown["status"]);
-    assert_eq!(told, (&json!(id), &json!("succeeded")));
+    let status = (&shown["id"], &shown["status"]);
+    assert_eq!(status, (&json!(id), &json!("succeeded")));
 }
 
 #[test]
 fn a_new_run_leaves_the_interrupted_one_alone() {
     let (stage, first) = interrupted();
     let journal = fs::read(stage.dir().journal()).unwrap();
-    let seen = stage.run(&["run", "--new", "--model", "scripted:replies.jsonl"]);
-    assert_eq!(seen.code, 0, "{seen:?}");
+    let output = stage.run(&["run", "--new", "--model", "scripted:replies.jsonl"]);
+    assert_eq!(output.code, 0, "{output:?}");
     let second = stage.shown().unwrap();
     let branch = format!("{BRANCH}-v2");
-    let told = (&second["status"], &second["branch"]);
-    assert_eq!(told, (&json!("succeeded"), &json!(branch)));
+    let status = (&second["status"], &second["branch"]);
+    assert_eq!(status, (&json!("succeeded"), &json!(branch)));
     assert_eq!(fs::read(stage.run_dir(&first).journal()).unwrap(), journal);
-    let seen = stage.run(&["resume", &first]);
-    assert_eq!(seen.code, 0, "{seen:?}");
+    let output = stage.run(&["resume", &first]);
+    assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(stage.commits(BRANCH), stage.commits(&branch));
 }

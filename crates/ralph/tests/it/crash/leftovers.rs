@@ -72,17 +72,17 @@ fn torn_lines_are_put_aside() {
     for (path, piece) in &torn {
         append(path, piece);
     }
-    let seen = stage.run(&["audit", "last"]);
-    assert_eq!(seen.code, 0, "{}", seen.stdout);
+    let output = stage.run(&["audit", "last"]);
+    assert_eq!(output.code, 0, "{}", output.stdout);
     for torn in [
         "note: journal.jsonl ends in the middle of record",
         "note: files/activity.log line",
         "note: files/errors.log line",
     ] {
-        assert!(seen.stdout.contains(torn), "{torn}: {}", seen.stdout);
+        assert!(output.stdout.contains(torn), "{torn}: {}", output.stdout);
     }
-    let seen = stage.run(&["resume", "last"]);
-    assert_eq!(seen.code, 0, "{seen:?}");
+    let output = stage.run(&["resume", "last"]);
+    assert_eq!(output.code, 0, "{output:?}");
     assert_same_result(&stage, "torn lines");
     let entries = fs::read_dir(dir.recovered()).unwrap();
     let mut kept: Vec<String> = entries

@@ -39,8 +39,8 @@ fn from_the_sandbox() {
         let stage = CrashStage::new();
         kill_after(&stage, find("commits_imported", "", "", 1));
         damage(&stage.dir().repo());
-        let seen = stage.run(&["resume", "last"]);
-        assert_eq!(seen.code, 0, "{what}: {seen:?}");
+        let output = stage.run(&["resume", "last"]);
+        assert_eq!(output.code, 0, "{what}: {output:?}");
         assert_same_result(&stage, what);
     });
 }
@@ -54,8 +54,11 @@ fn from_the_users_repository() {
     fs::remove_dir_all(stage.sandbox()).unwrap();
     fs::remove_dir_all(stage.dir().repo().join("objects")).unwrap();
     stage.run(&["resume", "last"]);
-    let told = stage.events();
-    let notice = told.iter().find(|event| event["type"] == "notice").unwrap();
+    let events = stage.events();
+    let notice = events
+        .iter()
+        .find(|event| event["type"] == "notice")
+        .unwrap();
     let words = format!("it was rebuilt up to commit {}", head.short());
     let message = notice["message"].as_str().unwrap();
     assert!(message.contains(&words), "{message}");
@@ -68,12 +71,12 @@ fn without_a_git_nothing_is_moved_aside() {
     let stage = CrashStage::new();
     kill_after(&stage, find("commits_imported", "", "", 1));
     let mut resume = stage.command(&["resume", "last"]);
-    let seen = RalphOutput::from(resume.env("PATH", "/nowhere").output().unwrap());
-    assert_ne!(seen.code, 0, "{seen:?}");
+    let output = RalphOutput::from(resume.env("PATH", "/nowhere").output().unwrap());
+    assert_ne!(output.code, 0, "{output:?}");
     assert!(!stage.dir().recovered().join("repo-2.git").exists());
     assert!(stage.dir().repo().join("objects").exists());
-    let seen = stage.run(&["resume", "last"]);
-    assert_eq!(seen.code, 0, "{seen:?}");
+    let output = stage.run(&["resume", "last"]);
+    assert_eq!(output.code, 0, "{output:?}");
 }
 
 /// Lost commits pause the run: it never silently restarts from the base.
@@ -84,10 +87,10 @@ fn from_nowhere() {
     let head = stage.dir().state().unwrap().head;
     fs::remove_dir_all(stage.sandbox()).unwrap();
     fs::remove_dir_all(stage.dir().repo()).unwrap();
-    let seen = stage.run(&["resume", "last"]);
-    assert_eq!(seen.code, 11, "{seen:?}");
+    let output = stage.run(&["resume", "last"]);
+    assert_eq!(output.code, 11, "{output:?}");
     let words = format!("commit {} of the run is lost", head.short());
-    assert!(seen.stdout.contains(&words), "{seen:?}");
+    assert!(output.stdout.contains(&words), "{output:?}");
     let shown = stage.shown().unwrap();
     assert_eq!(shown["status"], "paused");
 }
@@ -102,7 +105,7 @@ fn a_branch_without_objects_in_the_users_repository() {
     let branch = project.join(".git/refs/heads").join(BRANCH);
     fs::create_dir_all(branch.parent().unwrap()).unwrap();
     fs::write(&branch, format!("{head}\n")).unwrap();
-    let seen = stage.run(&["resume", "last"]);
-    assert_eq!(seen.code, 0, "{seen:?}");
+    let output = stage.run(&["resume", "last"]);
+    assert_eq!(output.code, 0, "{output:?}");
     assert_same_result(&stage, "a branch without objects");
 }

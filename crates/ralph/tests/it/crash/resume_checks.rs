@@ -29,8 +29,8 @@ pub(super) fn for_each<T: Sync>(cases: &[T], work: impl Fn(&T) + Sync) {
 
 /// Asserts that the audit finds no problem, whether the run has ended or not.
 pub(super) fn audit(stage: &CrashStage, case: &str) {
-    let seen = stage.run(&["audit", "last"]);
-    assert_eq!(seen.code, 0, "{case}: {}{}", seen.stdout, seen.stderr);
+    let output = stage.run(&["audit", "last"]);
+    assert_eq!(output.code, 0, "{case}: {}{}", output.stdout, output.stderr);
 }
 
 /// Resumes a killed run to its end.
@@ -45,8 +45,8 @@ pub(super) fn resume_or_start(stage: &CrashStage, case: &str) {
             vec!["resume", "last"]
         }
     };
-    let seen = stage.run(&command);
-    assert_eq!(seen.code, 0, "{case}: {}{}", seen.stdout, seen.stderr);
+    let output = stage.run(&command);
+    assert_eq!(output.code, 0, "{case}: {}{}", output.stdout, output.stderr);
 }
 
 /// Resumes a killed run and compares all its results with those of an undisturbed run.
@@ -82,10 +82,10 @@ pub(super) fn kill_when(stage: &CrashStage, reached: impl Fn() -> bool) {
     let began = Instant::now();
     while !reached() {
         assert_eq!(run.try_wait().unwrap(), None);
-        let waited = began.elapsed();
+        let elapsed = began.elapsed();
         assert!(
-            waited < Duration::from_mins(5),
-            "the moment to kill did not come in {waited:?}"
+            elapsed < Duration::from_mins(5),
+            "the moment to kill did not come in {elapsed:?}"
         );
         thread::sleep(Duration::from_millis(5));
     }

@@ -77,7 +77,7 @@ async fn internet() -> (FakeInternet, VisitLog) {
     (internet, visits)
 }
 
-async fn room(internet: FakeInternet) -> GatedSandbox {
+async fn gated(internet: FakeInternet) -> GatedSandbox {
     let secret = Secret::new("sk-canary-of-the-closing".to_owned());
     let plan = GatedSandboxConfig {
         allow: &["allowed.example"],
@@ -89,8 +89,8 @@ async fn room(internet: FakeInternet) -> GatedSandbox {
     GatedSandbox::open(internet, plan).await
 }
 
-async fn reachable_services(room: &GatedSandbox) -> String {
-    let (ended, output) = room
+async fn reachable_services(gated: &GatedSandbox) -> String {
+    let (ended, output) = gated
         .run(Exec::argv(["python3", "-c", EVERYTHING], TEST_TIMEOUT))
         .await;
     assert_eq!(
@@ -106,11 +106,11 @@ async fn a_closed_gate_ends_what_passes_and_lets_nothing_through() {
         return;
     }
     let (internet, visits) = internet().await;
-    let room = room(internet).await;
-    assert_eq!(reachable_services(&room).await, OPEN);
+    let gated = gated(internet).await;
+    assert_eq!(reachable_services(&gated).await, OPEN);
     let (sender, first_word) = mpsc::channel();
     let mut output = FirstOutputSignal(Some(sender));
-    let reading = room.sandbox.exec(
+    let reading = gated.sandbox.exec(
         Exec::argv(["python3", "-c", ENDLESS], TEST_TIMEOUT),
         None,
         &mut output,
@@ -118,21 +118,21 @@ async fn a_closed_gate_ends_what_passes_and_lets_nothing_through() {
     let closing = async {
         let waited = tokio::task::spawn_blocking(move || first_word.recv());
         waited.await.unwrap().unwrap();
-        room.gate.close();
+        gated.gate.close();
         Instant::now()
     };
     let (read, closed) = tokio::join!(reading, closing);
     assert_eq!(read.unwrap().ended, ExecStatus::Exited(0));
     assert!(closed.elapsed() < TEST_TIMEOUT, "{closed:?}");
     let before = visits.all();
-    assert_eq!(reachable_services(&room).await, "");
+    assert_eq!(reachable_services(&gated).await, "");
     assert_eq!(visits.all(), before);
-    let decisions = room.decisions();
+    let decisions = gated.decisions();
     assert!(
         decisions.contains(&"credentials :0 denied blocked-by-policy".to_owned()),
         "{decisions:#?}"
     );
-    room.finish().await;
+    gated.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -141,10 +141,10 @@ async fn a_restarted_container_reconnects_to_the_gate() {
         return;
     }
     let (internet, _) = internet().await;
-    let room = room(internet).await;
-    docker(&["kill", &room.container()]);
-    assert_eq!(reachable_services(&room).await, OPEN);
-    room.finish().await;
+    let gated = gated(internet).await;
+    docker(&["kill", &gated.container()]);
+    assert_eq!(reachable_services(&gated).await, OPEN);
+    gated.finish().await;
 }
 
 #[test]
@@ -156,14 +156,14 @@ fn closing_the_gate_ends_everything_in_the_container() {
     let (internet, visits) = outside.block_on(internet());
     // Shuts down all of ralph in the middle of its work, as if it was killed.
     let ralph = Runtime::new().unwrap();
-    let room = Arc::new(ralph.block_on(room(internet)));
+    let gated = Arc::new(ralph.block_on(gated(internet)));
     let (sender, first_word) = mpsc::channel();
     let reading = ralph.spawn({
-        let room = room.clone();
+        let gated = gated.clone();
         async move {
             let exec = Exec::argv(["python3", "-c", ENDLESS], TEST_TIMEOUT);
             let mut output = FirstOutputSignal(Some(sender));
-            room.sandbox.exec(exec, None, &mut output).await
+            gated.sandbox.exec(exec, None, &mut output).await
         }
     });
     first_word.recv().unwrap();
@@ -173,7 +173,7 @@ fn closing_the_gate_ends_everything_in_the_container() {
         "inspect",
         "--format",
         "{{.State.Running}}",
-        &room.container(),
+        &gated.container(),
     ];
     while docker(&state) != "false\n" {
         assert!(Instant::now() < deadline, "the container still runs");

@@ -41,7 +41,7 @@ const ALLOWED: [&str; 4] = [
 
 /// A gated sandbox and the hosts around it.
 struct EscapeScenario {
-    room: GatedSandbox,
+    gated: GatedSandbox,
     /// Answers for every name that is not allowed; the gate could reach it.
     evil: CatchAllHost,
     /// Has a private address to which allowed names resolve.
@@ -49,7 +49,7 @@ struct EscapeScenario {
     allowed: VisitLog,
     cdn: VisitLog,
     provider: VisitLog,
-    phantom: String,
+    placeholder: String,
 }
 
 async fn escape_scenario(inspect: &'static [&'static str]) -> EscapeScenario {
@@ -83,7 +83,7 @@ async fn escape_scenario(inspect: &'static [&'static str]) -> EscapeScenario {
     );
     let secret = Secret::new("sk-canary-of-the-escapes".to_owned());
     let route = Route::openai_compatible("models", "https://models.example/v1", secret).unwrap();
-    let phantom = route.placeholder().as_str().to_owned();
+    let placeholder = route.placeholder().as_str().to_owned();
     let plan = GatedSandboxConfig {
         allow: &ALLOWED,
         inspect,
@@ -91,22 +91,22 @@ async fn escape_scenario(inspect: &'static [&'static str]) -> EscapeScenario {
         image: tools_image(),
     };
     EscapeScenario {
-        room: GatedSandbox::open(internet, plan).await,
+        gated: GatedSandbox::open(internet, plan).await,
         evil,
         inside,
         allowed,
         cdn,
         provider,
-        phantom,
+        placeholder,
     }
 }
 
 /// Returns the non-loopback addresses of this machine.
 fn addresses() -> String {
     let output = Command::new("hostname").arg("-I").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    assert!(!said.is_empty(), "this machine has no addresses");
-    said
+    let addresses = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    assert!(!addresses.is_empty(), "this machine has no addresses");
+    addresses
 }
 
 impl EscapeScenario {
@@ -115,7 +115,7 @@ impl EscapeScenario {
             ("SINK_PORT", self.evil.address().port().to_string()),
             ("SINK_SOCKET", self.evil.socket_name()),
             ("HOSTS", addresses()),
-            ("PHANTOM", self.phantom.clone()),
+            ("PHANTOM", self.placeholder.clone()),
         ]
     }
 
@@ -125,7 +125,7 @@ impl EscapeScenario {
         for (name, value) in self.variables() {
             exec = exec.with_env(name, value);
         }
-        let (ended, output) = self.room.run(exec).await;
+        let (ended, output) = self.gated.run(exec).await;
         assert_eq!(
             (ended, output.stderr_text()),
             (ExecStatus::Exited(0), String::new())
@@ -140,7 +140,7 @@ impl EscapeScenario {
         for (name, value) in self.variables() {
             docker.args(["--env", &format!("{name}={value}")]);
         }
-        let container = self.room.container();
+        let container = self.gated.container();
         docker.args([&container, "python3", "-"]);
         let mut docker = docker
             .stdin(Stdio::piped())
@@ -183,7 +183,7 @@ impl EscapeScenario {
         };
         assert_eq!(others(&self.allowed, "allowed.example"), nothing);
         assert_eq!(others(&self.cdn, "cdn.example"), nothing);
-        let mut looked_up = self.room.internet.lookups().all();
+        let mut looked_up = self.gated.internet.lookups().all();
         looked_up.retain(|name| !ALLOWED.contains(&name.as_str()));
         assert_eq!(looked_up, nothing);
     }
@@ -191,13 +191,13 @@ impl EscapeScenario {
     /// Asserts that only allowed traffic passed, and that each blocked host was reported once per
     /// port.
     fn assert_all_reported(&self) {
-        let mut passed = self.room.decisions();
+        let mut passed = self.gated.decisions();
         assert!(passed.len() >= ATTEMPTS / 2, "{}", passed.len());
         passed.retain(|decision| decision.contains(" allowed "));
         passed.retain(|decision| !ALLOWED.iter().any(|name| decision.contains(name)));
         assert_eq!(passed, Vec::<String>::new());
-        let told = self.room.keeper.drain_events();
-        let hosts = told.iter().map(|news| match news {
+        let events = self.gated.run_gate.drain_events();
+        let hosts = events.iter().map(|event| match event {
             GateEvent::Blocked { host, port, .. } => (host.as_str(), *port),
             GateEvent::Charged { model, .. } => panic!("{model} was paid for"),
             GateEvent::Refused { status } => panic!("a provider answered {status}"),
@@ -225,31 +225,34 @@ async fn nothing_gets_out_of_a_container() {
     if skip_without_docker() {
         return;
     }
-    let prison = escape_scenario(&["cdn.example"]).await;
-    assert_eq!(prison.room.sh(LISTENING).await, "53 53 80 443 3128 4141\n");
-    prison.assert_nothing_got_out(&prison.attempt_as_agent().await);
-    prison.assert_all_reported();
-    prison.assert_nothing_got_out(&prison.attempt_as_root());
-    // The gate is responsible: allowed traffic works, and the hosts do count visits.
-    let room = &prison.room;
+    let scenario = escape_scenario(&["cdn.example"]).await;
     assert_eq!(
-        room.sh("curl -s http://allowed.example/").await,
+        scenario.gated.sh(LISTENING).await,
+        "53 53 80 443 3128 4141\n"
+    );
+    scenario.assert_nothing_got_out(&scenario.attempt_as_agent().await);
+    scenario.assert_all_reported();
+    scenario.assert_nothing_got_out(&scenario.attempt_as_root());
+    // The gate is responsible: allowed traffic works, and the hosts do count visits.
+    let gated = &scenario.gated;
+    assert_eq!(
+        gated.sh("curl -s http://allowed.example/").await,
         "allowed\n"
     );
     let outside = format!(
         "{}:{}",
         addresses().split(' ').next().unwrap(),
-        prison.evil.address().port()
+        scenario.evil.address().port()
     );
     std::net::TcpStream::connect(outside).unwrap();
-    room.keeper.allow_host("evil.example").unwrap();
+    gated.run_gate.allow_host("evil.example").unwrap();
     assert_eq!(
-        room.sh("curl -s http://evil.example/").await,
+        gated.sh("curl -s http://evil.example/").await,
         CATCH_ALL_RESPONSE
     );
-    let seen = prison.evil.visits().all();
-    assert_eq!(seen.len(), 3, "{seen:#?}");
-    prison.room.finish().await;
+    let visits = scenario.evil.visits().all();
+    assert_eq!(visits.len(), 3, "{visits:#?}");
+    scenario.gated.finish().await;
 }
 
 /// Requests the hidden host through a TLS connection to the fronting one.
@@ -265,9 +268,9 @@ async fn only_intercepted_tls_detects_domain_fronting() {
         (&[][..], "200", vec!["GET https://evil-cdn.example/"]),
         (&["cdn.example"], "403", vec![]),
     ] {
-        let prison = escape_scenario(inspect).await;
-        assert_eq!(prison.room.sh(FRONTED).await, status, "{inspect:?}");
-        assert_eq!(prison.cdn.all(), arrived, "{inspect:?}");
-        prison.room.finish().await;
+        let scenario = escape_scenario(inspect).await;
+        assert_eq!(scenario.gated.sh(FRONTED).await, status, "{inspect:?}");
+        assert_eq!(scenario.cdn.all(), arrived, "{inspect:?}");
+        scenario.gated.finish().await;
     }
 }

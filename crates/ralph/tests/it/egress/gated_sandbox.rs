@@ -53,7 +53,7 @@ impl Default for GatedSandboxConfig {
 pub(super) struct GatedSandbox {
     pub(super) internet: Arc<FakeInternet>,
     pub(super) gate: Gate,
-    pub(super) keeper: Arc<RunGate>,
+    pub(super) run_gate: Arc<RunGate>,
     pub(super) sandbox: Box<dyn Sandbox>,
     state: TempDir,
 }
@@ -88,7 +88,7 @@ fn gate(
         clock.clone(),
     );
     let records = EgressLog::new(records, Redactor::new(Vec::new()));
-    let keeper = RunGate::new(records, meter.clone());
+    let run_gate = RunGate::new(records, meter.clone());
     let list = |entries: &[&'static str]| Allowlist::parse(entries.iter().copied()).unwrap();
     let settings = GateSettings {
         identity: SandboxIdentity {
@@ -113,32 +113,32 @@ fn gate(
         credential_reachable: reachable,
         roots,
         clock,
-        sink: keeper.sink(),
+        sink: run_gate.sink(),
         meter,
         cassette: None,
     };
     let gate = Gate::new(settings, outside).unwrap();
-    keeper.set_gate(gate.clone());
-    (gate, keeper)
+    run_gate.set_gate(gate.clone());
+    (gate, run_gate)
 }
 
 impl GatedSandbox {
     /// Opens a sandbox whose image trusts the sites' certificates.
     pub(super) async fn open(internet: FakeInternet, plan: GatedSandboxConfig) -> Self {
-        Self::with_gate(Arc::new(internet), plan, |door, _| door).await
+        Self::with_gate(Arc::new(internet), plan, |connector, _| connector).await
     }
 
     /// Opens a sandbox whose programs trust the sites and the gate through the egress files.
     pub(super) async fn with_trusted_ca(internet: FakeInternet, plan: GatedSandboxConfig) -> Self {
-        let trusting = |door: GateConnector, internet: &FakeInternet| {
-            door.with_trusted_authorities(internet.authority_pem())
+        let trusting = |connector: GateConnector, internet: &FakeInternet| {
+            connector.with_trusted_authorities(internet.authority_pem())
         };
         Self::with_gate(Arc::new(internet), plan, trusting).await
     }
 
     /// Opens another sandbox connected to the same internet.
     pub(super) async fn open_second(&self, plan: GatedSandboxConfig) -> Self {
-        Self::with_gate(self.internet.clone(), plan, |door, _| door).await
+        Self::with_gate(self.internet.clone(), plan, |connector, _| connector).await
     }
 
     async fn with_gate(
@@ -148,14 +148,14 @@ impl GatedSandbox {
     ) -> Self {
         let state = tempfile::tempdir().unwrap();
         let docker = DockerSettings::new(&plan.image, state.path());
-        let (gate, keeper) = gate(&internet, plan, state.path().join("gate.jsonl"));
-        let door = change(GateConnector::new(gate.clone()), &internet);
-        let provider = DockerProvider::new(docker).with_egress(Arc::new(door));
+        let (gate, run_gate) = gate(&internet, plan, state.path().join("gate.jsonl"));
+        let connector = change(GateConnector::new(gate.clone()), &internet);
+        let provider = DockerProvider::new(docker).with_egress(Arc::new(connector));
         let sandbox = provider.create(&SandboxSpec::default()).await.unwrap();
         Self {
             internet,
             gate,
-            keeper,
+            run_gate,
             sandbox,
             state,
         }
@@ -171,14 +171,14 @@ impl GatedSandbox {
     /// Runs a shell command that must succeed, and returns its output.
     pub(super) async fn sh(&self, line: &str) -> String {
         let (ended, output) = self.run(Exec::shell(line, TEST_TIMEOUT)).await;
-        let (said, complaints) = (output.stdout_text(), output.stderr_text());
+        let (stdout, stderr) = (output.stdout_text(), output.stderr_text());
         assert_eq!(
             ended,
             ExecStatus::Exited(0),
-            "`{line}` said: {said}{complaints}\n{:#?}",
+            "`{line}` said: {stdout}{stderr}\n{:#?}",
             self.decisions()
         );
-        said
+        stdout
     }
 
     /// Returns the name of the container.

@@ -21,9 +21,9 @@ tcp(3128, b'CONNECT HOST:443 HTTP/1.1\r\nHost: HOST:443\r\n\r\n')
 tcp(80, b'GET / HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n')
 ";
 
-async fn ask(room: &GatedSandbox, host: &str) -> String {
+async fn ask(gated: &GatedSandbox, host: &str) -> String {
     let exec = Exec::argv(["python3", "-c", ASK, host], TEST_TIMEOUT);
-    let (ended, output) = room.run(exec).await;
+    let (ended, output) = gated.run(exec).await;
     assert_eq!(output.stderr_text(), "", "{ended}");
     output.stdout_text()
 }
@@ -52,10 +52,10 @@ async fn every_decision_is_recorded_and_a_blocked_port_is_reported_once() {
         allow: &["allowed.example"],
         ..GatedSandboxConfig::default()
     };
-    let room = GatedSandbox::open(internet, plan).await;
+    let gated = GatedSandbox::open(internet, plan).await;
 
     assert_eq!(
-        ask(&room, "allowed.example").await,
+        ask(&gated, "allowed.example").await,
         "127.1.0.1\n200\n200\n200\n"
     );
     let written = [
@@ -64,11 +64,11 @@ async fn every_decision_is_recorded_and_a_blocked_port_is_reported_once() {
         "proxy allowed.example:443 denied unsupported-protocol",
         "proxy allowed.example:80 allowed listed",
     ];
-    assert_eq!(room.wait_for_decisions(0, written.len()).await, written);
-    assert_eq!(room.keeper.drain_events(), []);
+    assert_eq!(gated.wait_for_decisions(0, written.len()).await, written);
+    assert_eq!(gated.run_gate.drain_events(), []);
 
     assert_eq!(
-        ask(&room, "evil.example").await,
+        ask(&gated, "evil.example").await,
         "no such name\n403\n403\n403\n"
     );
     let written = [
@@ -77,35 +77,35 @@ async fn every_decision_is_recorded_and_a_blocked_port_is_reported_once() {
         "proxy evil.example:443 denied blocked-by-allowlist",
         "proxy evil.example:80 denied blocked-by-allowlist",
     ];
-    assert_eq!(room.wait_for_decisions(4, written.len()).await, written);
+    assert_eq!(gated.wait_for_decisions(4, written.len()).await, written);
     // A resolved name is assumed to be for HTTPS: the user can allow port 443.
-    let told = [443, 80].map(|port| blocked("evil.example", port, "blocked-by-allowlist"));
-    assert_eq!(room.keeper.drain_events(), told);
-    ask(&room, "evil.example").await;
-    assert_eq!(room.keeper.drain_events(), []);
+    let expected = [443, 80].map(|port| blocked("evil.example", port, "blocked-by-allowlist"));
+    assert_eq!(gated.run_gate.drain_events(), expected);
+    ask(&gated, "evil.example").await;
+    assert_eq!(gated.run_gate.drain_events(), []);
     assert_eq!(evil.visits().all(), Vec::<String>::new());
 
     // Takes effect immediately in the same container.
-    room.keeper.allow_host("evil.example").unwrap();
+    gated.run_gate.allow_host("evil.example").unwrap();
     assert_eq!(
-        ask(&room, "evil.example").await,
+        ask(&gated, "evil.example").await,
         "127.1.0.2\n200\n200\n200\n"
     );
     let page =
         "import urllib.request as r; print(r.urlopen('http://evil.example/').read().decode())";
     let exec = Exec::argv(["python3", "-c", page], TEST_TIMEOUT);
     assert_eq!(
-        room.run(exec).await.1.stdout_text().trim(),
+        gated.run(exec).await.1.stdout_text().trim(),
         CATCH_ALL_RESPONSE
     );
-    assert_eq!(room.keeper.drain_events(), []);
-    let record = room.records().pop().unwrap();
+    assert_eq!(gated.run_gate.drain_events(), []);
+    let record = gated.records().pop().unwrap();
     assert_eq!(record["decider"], "human");
     assert_eq!(
         (&record["run"], &record["sandbox"]),
         (&"run-1".into(), &"room".into())
     );
-    room.finish().await;
+    gated.finish().await;
 }
 
 /// Malformed requests, by listener.
@@ -123,9 +123,9 @@ async fn invalid_requests_are_recorded() {
     if skip_without_docker() {
         return;
     }
-    let room = GatedSandbox::open(FakeInternet::new(), GatedSandboxConfig::default()).await;
+    let gated = GatedSandbox::open(FakeInternet::new(), GatedSandboxConfig::default()).await;
     let exec = Exec::argv(["python3", "-c", NONSENSE], TEST_TIMEOUT);
-    assert_eq!(room.run(exec).await.1.stderr_text(), "");
+    assert_eq!(gated.run(exec).await.1.stderr_text(), "");
     let written = [
         "credentials :0 denied malformed",
         "dns :53 denied malformed",
@@ -135,9 +135,9 @@ async fn invalid_requests_are_recorded() {
         "https :443 denied unsupported-protocol",
         "proxy :0 denied malformed",
     ];
-    assert_eq!(room.wait_for_decisions(0, written.len()).await, written);
-    assert_eq!(room.keeper.drain_events(), []);
-    room.finish().await;
+    assert_eq!(gated.wait_for_decisions(0, written.len()).await, written);
+    assert_eq!(gated.run_gate.drain_events(), []);
+    gated.finish().await;
 }
 
 /// Sends the head of a rejected request, and its body much later.
@@ -158,10 +158,10 @@ async fn a_refusal_reaches_a_client_that_is_still_sending() {
     if skip_without_docker() {
         return;
     }
-    let room = GatedSandbox::open(FakeInternet::new(), GatedSandboxConfig::default()).await;
+    let gated = GatedSandbox::open(FakeInternet::new(), GatedSandboxConfig::default()).await;
     let exec = Exec::argv(["python3", "-c", SLOWLY], TEST_TIMEOUT);
-    let (_, output) = room.run(exec).await;
-    let said = (output.stdout_text(), output.stderr_text());
-    assert_eq!(said, ("403\n403\n404\n".to_owned(), String::new()));
-    room.finish().await;
+    let (_, output) = gated.run(exec).await;
+    let texts = (output.stdout_text(), output.stderr_text());
+    assert_eq!(texts, ("403\n403\n404\n".to_owned(), String::new()));
+    gated.finish().await;
 }

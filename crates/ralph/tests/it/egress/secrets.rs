@@ -49,7 +49,7 @@ fn plan() -> GatedSandboxConfig {
 }
 
 /// Opens a sandbox with the credential of a provider that echoes every request.
-async fn room() -> (GatedSandbox, VisitLog) {
+async fn gated() -> (GatedSandbox, VisitLog) {
     let mut internet = FakeInternet::new();
     let pages = SitePages::from([("/v1/chat/completions".to_owned(), SitePage::Echo)]);
     let provider = internet.start_site(&["models.example"], pages).await;
@@ -57,18 +57,18 @@ async fn room() -> (GatedSandbox, VisitLog) {
 }
 
 /// Returns the address of the credential port in a sandbox, and the placeholder token.
-fn access(room: &GatedSandbox) -> (String, String) {
-    let route = &room.gate.routes()[0];
+fn access(gated: &GatedSandbox) -> (String, String) {
+    let route = &gated.gate.routes()[0];
     let base = route.base_url(ralph_app::gate::CREDENTIAL_ADDRESS);
     (base, route.placeholder().as_str().to_owned())
 }
 
 /// Calls the model with a placeholder token.
-async fn ask(room: &GatedSandbox, phantom: &str) -> String {
+async fn ask(gated: &GatedSandbox, placeholder: &str) -> String {
     let exec = Exec::argv(["python3", "-c", ASK], TEST_TIMEOUT)
-        .with_env("BASE", access(room).0)
-        .with_env("KEY", phantom);
-    let (ended, output) = room.run(exec).await;
+        .with_env("BASE", access(gated).0)
+        .with_env("KEY", placeholder);
+    let (ended, output) = gated.run(exec).await;
     assert_eq!(
         (ended, output.stderr_text()),
         (ExecStatus::Exited(0), String::new())
@@ -87,9 +87,9 @@ async fn only_the_provider_receives_the_credential() {
     if skip_without_docker() {
         return;
     }
-    let (room, provider) = room().await;
-    let (_, phantom) = access(&room);
-    let answer = ask(&room, &phantom).await;
+    let (gated, provider) = gated().await;
+    let (_, placeholder) = access(&gated);
+    let answer = ask(&gated, &placeholder).await;
     assert!(answer.starts_with("200 "), "{answer}");
     assert!(answer.contains("what is my key?"), "{answer}");
     assert_no_canary("the answer", &answer);
@@ -98,37 +98,38 @@ async fn only_the_provider_receives_the_credential() {
         heard.contains(&format!("authorization: Bearer {CANARY}")),
         "{heard:#?}"
     );
-    assert!(!heard.concat().contains(&phantom), "{heard:#?}");
-    assert_no_canary("the records", &format!("{:?}", room.records()));
-    assert_nowhere_inside(&room).await;
-    assert_nowhere_on_the_engine(&room);
-    room.finish().await;
+    assert!(!heard.concat().contains(&placeholder), "{heard:#?}");
+    assert_no_canary("the records", &format!("{:?}", gated.records()));
+    assert_nowhere_inside(&gated).await;
+    assert_nowhere_on_the_engine(&gated);
+    gated.finish().await;
 }
 
 /// Searches everything that a command, or root in the container, can read.
-async fn assert_nowhere_inside(room: &GatedSandbox) {
-    let (_, phantom) = access(room);
+async fn assert_nowhere_inside(gated: &GatedSandbox) {
+    let (_, placeholder) = access(gated);
     let patterns = DISGUISES.join("\n");
     // Files, then the memory of programs as exposed by the kernel.
     let search = "grep -rlFsf - / --exclude-dir=proc --exclude-dir=sys; true";
-    let look = "env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; ps auxe; true";
+    let command_line =
+        "env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; ps auxe; true";
     let exec = Exec::shell(search, TEST_TIMEOUT).with_stdin(patterns.clone());
-    let (_, output) = room.run(exec).await;
+    let (_, output) = gated.run(exec).await;
     assert_eq!(output.stdout_text(), "");
-    let exec = Exec::shell(look, TEST_TIMEOUT).with_env("KEY", &phantom);
-    let (_, output) = room.run(exec).await;
+    let exec = Exec::shell(command_line, TEST_TIMEOUT).with_env("KEY", &placeholder);
+    let (_, output) = gated.run(exec).await;
     assert_no_canary("a command", &output.stdout_text());
-    assert!(output.stdout_text().contains(&phantom));
-    assert_eq!(by_root(room, search, &patterns), "");
-    let seen = by_root(room, look, "");
-    assert_no_canary("root", &seen);
-    assert!(!seen.contains(&phantom), "{seen}");
+    assert!(output.stdout_text().contains(&placeholder));
+    assert_eq!(by_root(gated, search, &patterns), "");
+    let output = by_root(gated, command_line, "");
+    assert_no_canary("root", &output);
+    assert!(!output.contains(&placeholder), "{output}");
 }
 
 /// Runs a shell command as root in the container.
-fn by_root(room: &GatedSandbox, line: &str, input: &str) -> String {
+fn by_root(gated: &GatedSandbox, line: &str, input: &str) -> String {
     let mut program = Command::new("docker")
-        .args(["exec", "--interactive", "--user", "0", &room.container()])
+        .args(["exec", "--interactive", "--user", "0", &gated.container()])
         .args(["sh", "-c", line])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -142,9 +143,9 @@ fn by_root(room: &GatedSandbox, line: &str, input: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn assert_nowhere_on_the_engine(room: &GatedSandbox) {
-    let (container, phantom) = (room.container(), access(room).1);
-    for look in [
+fn assert_nowhere_on_the_engine(gated: &GatedSandbox) {
+    let (container, placeholder) = (gated.container(), access(gated).1);
+    for arguments in [
         &["container", "inspect", &container][..],
         &["volume", "inspect", &container],
         &["image", "inspect", BASE_IMAGE],
@@ -153,9 +154,9 @@ fn assert_nowhere_on_the_engine(room: &GatedSandbox) {
         &["top", &container, "auxe"],
         &["diff", &container],
     ] {
-        let said = docker(look);
-        assert_no_canary(&look.join(" "), &said);
-        assert!(!said.contains(&phantom), "{look:?}: {said}");
+        let text = docker(arguments);
+        assert_no_canary(&arguments.join(" "), &text);
+        assert!(!text.contains(&placeholder), "{arguments:?}: {text}");
     }
 }
 
@@ -164,17 +165,17 @@ async fn a_placeholder_token_is_worthless_elsewhere_or_later() {
     if skip_without_docker() {
         return;
     }
-    let (room, provider) = room().await;
-    let (_, phantom) = access(&room);
-    let other = room.open_second(plan()).await;
-    let answer = ask(&other, &phantom).await;
+    let (gated, provider) = gated().await;
+    let (_, placeholder) = access(&gated);
+    let other = gated.open_second(plan()).await;
+    let answer = ask(&other, &placeholder).await;
     assert!(answer.starts_with("401 "), "{answer}");
-    assert!(ask(&room, &phantom).await.starts_with("200 "));
+    assert!(ask(&gated, &placeholder).await.starts_with("200 "));
     let heard = provider.all();
-    room.gate.close();
-    let answer = ask(&room, &phantom).await;
+    gated.gate.close();
+    let answer = ask(&gated, &placeholder).await;
     assert!(answer.starts_with("nobody answers: "), "{answer}");
     assert_eq!(provider.all(), heard);
     other.finish().await;
-    room.finish().await;
+    gated.finish().await;
 }

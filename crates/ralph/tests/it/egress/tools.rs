@@ -123,24 +123,24 @@ async fn internet() -> FakeInternet {
 }
 
 /// Runs every program, with and without the proxy, and asserts that each prints its greeting.
-async fn assert_all_say_hello(room: &GatedSandbox) {
+async fn assert_all_say_hello(gated: &GatedSandbox) {
     let mut wrong = String::new();
     for (way, before) in [("as it is", ""), ("without the proxy", NO_PROXY)] {
         for (tool, script) in TOOLS {
             let line = format!("set -e; {before} mkdir work; cd work; {script}");
             let exec = Exec::shell(line, TEST_TIMEOUT);
-            let (ended, output) = room.run(exec).await;
+            let (ended, output) = gated.run(exec).await;
             if output.stdout_text().trim() != HELLO {
-                let (said, complaints) = (output.stdout_text(), output.stderr_text());
-                writeln!(wrong, "{tool}, {way}: {ended}: {said}\n{complaints}").unwrap();
+                let (stdout, stderr) = (output.stdout_text(), output.stderr_text());
+                writeln!(wrong, "{tool}, {way}: {ended}: {stdout}\n{stderr}").unwrap();
             }
-            room.sh("rm -rf work").await;
+            gated.sh("rm -rf work").await;
         }
     }
-    assert!(wrong.is_empty(), "{wrong}\n{:#?}", room.decisions());
-    let mut denied = room.decisions();
+    assert!(wrong.is_empty(), "{wrong}\n{:#?}", gated.decisions());
+    let mut denied = gated.decisions();
     denied.retain(|decision| decision.contains("denied"));
-    assert_eq!((denied, room.keeper.drain_events()), (vec![], vec![]));
+    assert_eq!((denied, gated.run_gate.drain_events()), (vec![], vec![]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -155,9 +155,9 @@ async fn programs_work_where_tls_stays_closed() {
         image: image.name().to_owned(),
         ..GatedSandboxConfig::default()
     };
-    let room = GatedSandbox::open(internet, plan).await;
-    assert_all_say_hello(&room).await;
-    room.finish().await;
+    let gated = GatedSandbox::open(internet, plan).await;
+    assert_all_say_hello(&gated).await;
+    gated.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -171,7 +171,7 @@ async fn programs_work_where_tls_is_opened() {
         image: tools_image(),
         ..GatedSandboxConfig::default()
     };
-    let room = GatedSandbox::with_trusted_ca(internet().await, plan).await;
-    assert_all_say_hello(&room).await;
-    room.finish().await;
+    let gated = GatedSandbox::with_trusted_ca(internet().await, plan).await;
+    assert_all_say_hello(&gated).await;
+    gated.finish().await;
 }

@@ -84,15 +84,19 @@ fn each_kind_of_credential_is_sent_in_its_header() {
             proxy.address(),
             case.mode
         );
-        assert!(proxy.told.ends_with(&line), "{}", proxy.told);
+        assert!(
+            proxy.announcement.ends_with(&line),
+            "{}",
+            proxy.announcement
+        );
         std::thread::scope(|scope| {
             let asking = scope.spawn(|| {
                 let fields = [&proxy.bearer(), "anthropic-beta: fine-1", "cookie: a=b"];
                 proxy.request(&format!("POST {}?beta=true", case.path), &fields, case.ask)
             });
-            let asked = upstream.next_request();
-            let (head, body) = (asked.head.join("\n"), asked.body.clone());
-            asked.respond(200, SAID);
+            let request = upstream.next_request();
+            let (head, body) = (request.head.join("\n"), request.body.clone());
+            request.respond(200, SAID);
             assert_eq!(asking.join().unwrap(), (200, SAID.to_owned()));
             assert!(
                 head.starts_with(&format!("POST {}?beta=true HTTP/1.0\n", case.path)),
@@ -154,8 +158,8 @@ fn provider_errors_pass_through_and_an_outage_is_reported() {
             upstream
                 .next_request()
                 .respond(status, &format!("no: {}", canary()));
-            let (seen, body) = asking.join().unwrap();
-            assert_eq!(seen, status);
+            let (received_status, body) = asking.join().unwrap();
+            assert_eq!(received_status, status);
             assert_eq!(body, "no: [REDACTED:anthropic]");
         });
     }

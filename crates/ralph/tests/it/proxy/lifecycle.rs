@@ -43,7 +43,7 @@ fn a_running_proxy_is_reused() {
     assert_eq!(second.variables, first.variables);
     let address = first.address();
     assert_eq!(
-        second.told,
+        second.announcement,
         format!(
             "ralph: proxy for agent claude already listens on {address} (oauth, to {TARGET})\n"
         )
@@ -129,7 +129,7 @@ fn it_exits_when_unused() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_arguments_and_credentials_are_rejected() {
     let ralph = TestRalph::new();
     let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = holder.local_addr().unwrap().to_string();
@@ -150,14 +150,14 @@ fn what_makes_no_sense_is_refused() {
             &["--agent", "mine"],
             "x",
             2,
-            "cannot be the proxy of agent mine — ralph does not know the API of this agent — use the name of an agent whose API it speaks: claude, codex, opencode",
+            "cannot start a proxy for agent mine — ralph does not know the API of this agent — name an agent whose API it knows: claude, codex, opencode",
         ),
         (
             &["--listen", &taken],
             "canary-canary",
             1,
             &format!(
-                "cannot listen on {taken} — Address already in use (os error 98) — end what listens there, or choose another place with `--listen`"
+                "cannot listen on {taken} — Address already in use (os error 98) — end the program that listens there, or choose another address with `--listen`"
             ),
         ),
     ] {
@@ -177,7 +177,7 @@ fn what_makes_no_sense_is_refused() {
 
 #[test]
 fn a_foreign_credential_is_not_forwarded() {
-    let bench = TokenTestEnv::new();
+    let test_env = TokenTestEnv::new();
     let codex = ["proxy", "--agent", "codex"];
     let own = "https://api.anthropic.com";
     let refused = |args: &[&str], input: &str, line: &str| {
@@ -186,34 +186,34 @@ fn a_foreign_credential_is_not_forwarded() {
             stdout: String::new(),
             stderr: format!("ralph: {line}\n"),
         };
-        assert_eq!(bench.run_with_input(args, input), expected);
+        assert_eq!(test_env.run_with_input(args, input), expected);
     };
     refused(
         &["proxy"],
         &format!("gateway\n{}", canary()),
         &format!(
-            "the key of a gateway is not for {own} — it is sent to its gateway only — name that with `--target URL`"
+            "the key of a gateway cannot be sent to {own} — it is sent to its gateway only — name the gateway with `--target URL`"
         ),
     );
     refused(
         &["proxy"],
         "oauth\ncanary-canary",
         &format!(
-            "the credential does not look like one for {own} — those begin with `sk-ant-` — name the API that it is for with `--target URL`"
+            "the credential does not look like one for {own} — its credentials start with `sk-ant-` — name the API of the credential with `--target URL`"
         ),
     );
     refused(
         &codex,
         &canary(),
-        "the credential does not look like one for https://api.openai.com/v1 — those begin with `sk-` — name the API that it is for with `--target URL`",
+        "the credential does not look like one for https://api.openai.com/v1 — its credentials start with `sk-` — name the API of the credential with `--target URL`",
     );
     let address = "http://127.0.0.1:18097";
-    bench.store(&["--auth", "oauth", "--base-url", address], &canary());
+    test_env.store(&["--auth", "oauth", "--base-url", address], &canary());
     refused(
         &["proxy"],
-        &bench.run(&["get-token"]).stdout,
+        &test_env.run(&["get-token"]).stdout,
         &format!(
-            "the token of agent claude is not for {own} — it was stored for {address} alone — name that with `--target {address}`"
+            "the token of agent claude cannot be sent to {own} — it was stored for {address} only — use `--target {address}`"
         ),
     );
 }

@@ -19,7 +19,7 @@ pub(crate) struct RunningProxy {
     child: Child,
     stdout: BufReader<ChildStdout>,
     stderr: BufReader<ChildStderr>,
-    pub(crate) told: String,
+    pub(crate) announcement: String,
     pub(crate) variables: BTreeMap<String, String>,
 }
 
@@ -27,7 +27,7 @@ impl RunningProxy {
     /// Starts a proxy on a free port and waits until it listens.
     pub(crate) fn start(ralph: &TestRalph, target: &str, args: &[&str], input: &str) -> Self {
         let mut proxy = Self::spawn(ralph, target, args, input);
-        proxy.stderr.read_line(&mut proxy.told).unwrap();
+        proxy.stderr.read_line(&mut proxy.announcement).unwrap();
         for _ in 0..2 {
             let mut line = String::new();
             proxy.stdout.read_line(&mut line).unwrap();
@@ -57,7 +57,7 @@ impl RunningProxy {
             child,
             stdout,
             stderr,
-            told: String::new(),
+            announcement: String::new(),
             variables: BTreeMap::new(),
         }
     }

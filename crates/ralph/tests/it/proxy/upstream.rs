@@ -47,24 +47,21 @@ impl ProxyTestUpstream {
     pub(crate) fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (sender, asked) = channel();
+        let (sender, requests) = channel();
         thread::spawn(move || {
             for stream in listener.incoming().map(Result::unwrap) {
                 let sender = sender.clone();
                 thread::spawn(move || {
                     let mut reader = BufReader::new(stream.try_clone().unwrap());
-                    while let Some(asked) = read_request(&mut reader, &stream) {
-                        if sender.send(asked).is_err() {
+                    while let Some(request) = read_request(&mut reader, &stream) {
+                        if sender.send(request).is_err() {
                             return;
                         }
                     }
                 });
             }
         });
-        Self {
-            address,
-            requests: asked,
-        }
+        Self { address, requests }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -93,16 +90,16 @@ fn read_request(reader: &mut BufReader<TcpStream>, stream: &TcpStream) -> Option
             line => head.push(line.to_owned()),
         }
     }
-    let mut asked = ProxiedRequest {
+    let mut request = ProxiedRequest {
         head,
         body: String::new(),
         stream: stream.try_clone().unwrap(),
     };
-    let length = asked
+    let length = request
         .header("content-length")
         .map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    asked.body = String::from_utf8(body).unwrap();
-    Some(asked)
+    request.body = String::from_utf8(body).unwrap();
+    Some(request)
 }

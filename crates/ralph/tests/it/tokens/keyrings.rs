@@ -54,26 +54,26 @@ const NO_BUS: &str =
     "echo 'secret-tool: Cannot autolaunch D-Bus without X11 $DISPLAY' >&2; exit 1\n";
 
 #[track_caller]
-fn assert_stores(bench: &TokenTestEnv, store: &[&str]) {
-    let missing = bench.run(&[&["check-token"], store].concat());
+fn assert_stores(test_env: &TokenTestEnv, store: &[&str]) {
+    let missing = test_env.run(&[&["check-token"], store].concat());
     let told = "ralph: no token found for agent claude — run: ralph store-token\n";
     assert_eq!(missing, output(1, "", told));
-    let stored = bench.store(store, &canary());
+    let stored = test_env.store(store, &canary());
     assert_eq!(stored.stderr, "ralph: the token was not validated\n");
-    let get = bench.run(&[&["get-token"], store].concat());
+    let get = test_env.run(&[&["get-token"], store].concat());
     assert_eq!(get, output(0, &canary(), ""));
     let json = format!(
         r#"{{"accessToken":"{}x","expiresAt":9000000000000}}"#,
         canary()
     );
-    bench.store(store, &json);
-    let get = bench.run(&[&["get-token"], store].concat());
+    test_env.store(store, &json);
+    let get = test_env.run(&[&["get-token"], store].concat());
     assert_eq!(get, output(0, &format!("{}x", canary()), ""));
-    let arguments = fs::read_to_string(bench.programs().join("arguments")).unwrap();
+    let arguments = fs::read_to_string(test_env.programs().join("arguments")).unwrap();
     assert!(!arguments.contains("Canary"), "{arguments}");
-    bench.assert_absent(&canary(), &[]);
+    test_env.assert_absent(&canary(), &[]);
     assert!(
-        bench
+        test_env
             .programs()
             .join("kept.claude-token.agent-loop")
             .exists()
@@ -82,10 +82,10 @@ fn assert_stores(bench: &TokenTestEnv, store: &[&str]) {
 
 #[test]
 fn the_macos_keychain_gets_a_token_by_pipe() {
-    let bench = TokenTestEnv::new().program("security", SECURITY);
-    assert_stores(&bench, &["--store", "keychain"]);
+    let test_env = TokenTestEnv::new().program("security", SECURITY);
+    assert_stores(&test_env, &["--store", "keychain"]);
     let long = format!("sk-{}", "x".repeat(3000));
-    let refused = bench.run_with_input(
+    let refused = test_env.run_with_input(
         &["store-token", "--no-validate", "--store", "keychain"],
         &long,
     );
@@ -113,14 +113,18 @@ fn the_linux_keyring_is_used_by_itself() {
 
 #[test]
 #[cfg(not(target_os = "macos"))]
-fn where_the_keyring_cannot_be_used_a_file_is_and_says_so() {
-    let bench = TokenTestEnv::new().program("secret-tool", NO_BUS);
-    let program = bench.programs().join("secret-tool").display().to_string();
+fn a_file_replaces_an_unusable_keyring_with_a_notice() {
+    let test_env = TokenTestEnv::new().program("secret-tool", NO_BUS);
+    let program = test_env
+        .programs()
+        .join("secret-tool")
+        .display()
+        .to_string();
     let broken = format!(
         "`{program}` ended with 1: secret-tool: Cannot autolaunch D-Bus without X11 $DISPLAY"
     );
     assert_eq!(
-        bench.run(&["check-token"]),
+        test_env.run(&["check-token"]),
         output(
             1,
             "",
@@ -129,49 +133,49 @@ fn where_the_keyring_cannot_be_used_a_file_is_and_says_so() {
             )
         )
     );
-    let file = bench.file("claude-token");
-    let stored = bench.store(&[], &canary());
+    let file = test_env.file("claude-token");
+    let stored = test_env.store(&[], &canary());
     assert_eq!(
         stored.stderr.lines().last().unwrap(),
         format!(
-            "ralph: the token is in `{}`, readable for you alone and not encrypted — the keyring cannot be used: {broken}",
+            "ralph: the token is stored in `{}`, unencrypted and readable only by you — the keyring cannot be used: {broken}",
             file.display()
         )
     );
-    assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
-    let asked = bench.run_with_input(
+    assert_eq!(test_env.run(&["get-token"]), output(0, &canary(), ""));
+    let refused = test_env.run_with_input(
         &["store-token", "--no-validate", "--store", "secret-tool"],
         &canary(),
     );
-    assert_eq!(asked.code, 1, "{asked:?}");
+    assert_eq!(refused.code, 1, "{refused:?}");
     // Once the keyring works, no copy remains.
-    let bench = bench.program("secret-tool", SECRET_TOOL);
-    bench.store(&[], &canary());
+    let test_env = test_env.program("secret-tool", SECRET_TOOL);
+    test_env.store(&[], &canary());
     assert!(!file.exists());
-    assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
+    assert_eq!(test_env.run(&["get-token"]), output(0, &canary(), ""));
 }
 
 #[test]
 #[cfg(not(target_os = "macos"))]
 fn a_keyring_that_loses_tokens_is_detected() {
-    let bench = TokenTestEnv::new().program("secret-tool", "[ $1 = store ] || exit 1\n");
-    let stored = bench.store(&[], &canary());
+    let test_env = TokenTestEnv::new().program("secret-tool", "[ $1 = store ] || exit 1\n");
+    let stored = test_env.store(&[], &canary());
     assert!(
         stored
             .stderr
             .ends_with("the keyring cannot be used: the keyring did not return the stored token\n"),
         "{stored:?}"
     );
-    assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
+    assert_eq!(test_env.run(&["get-token"]), output(0, &canary(), ""));
 }
 
 #[test]
-fn a_keyring_that_is_not_there_is_named() {
-    let bench = TokenTestEnv::new();
+fn a_missing_keyring_is_named() {
+    let test_env = TokenTestEnv::new();
     // Not from the working directory, which may be an untrusted repository.
-    fs::write(bench.home().join("security"), "#!/bin/sh\n").unwrap();
+    fs::write(test_env.home().join("security"), "#!/bin/sh\n").unwrap();
     for (store, program) in [("keychain", "security"), ("secret-tool", "secret-tool")] {
-        let seen_ = bench.run(&["check-token", "--store", store]);
+        let seen_ = test_env.run(&["check-token", "--store", store]);
         assert_eq!(
             seen_,
             output(

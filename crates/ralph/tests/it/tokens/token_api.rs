@@ -15,12 +15,12 @@ impl TokenApi {
     pub(crate) fn with_response(status: u16, body: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let remembered = asked.clone();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let recorded = requests.clone();
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                remembered.lock().unwrap().push(read(&mut stream));
+                recorded.lock().unwrap().push(read(&mut stream));
                 let length = body.len();
                 let start = format!(
                     "HTTP/1.1 {status} X\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: {length}\r\n\r\n"
@@ -28,10 +28,7 @@ impl TokenApi {
                 stream.write_all((start + body).as_bytes()).unwrap();
             }
         });
-        Self {
-            address,
-            requests: asked,
-        }
+        Self { address, requests }
     }
 
     pub(crate) fn address(&self) -> &str {

@@ -8,8 +8,8 @@ use super::fixture::{TokenTestEnv, canary, output};
 /// Runs a command in a terminal, created by `script`, and returns the terminal's output.
 ///
 /// Like a user, it types each input only after the preceding text has appeared.
-fn in_terminal(bench: &TokenTestEnv, arguments: &str, keys: &[(&str, &str)]) -> (i32, String) {
-    let ralph = bench.command(&[]);
+fn in_terminal(test_env: &TokenTestEnv, arguments: &str, keys: &[(&str, &str)]) -> (i32, String) {
+    let ralph = test_env.command(&[]);
     let line = format!("{} {arguments}", ralph.get_program().to_string_lossy());
     let mut command = Command::new("/usr/bin/script");
     command.args(["-qec", &line, "/dev/null"]).env_clear();
@@ -43,9 +43,9 @@ fn in_terminal(bench: &TokenTestEnv, arguments: &str, keys: &[(&str, &str)]) -> 
 #[test]
 #[cfg(target_os = "linux")]
 fn typed_tokens_are_not_echoed() {
-    let bench = TokenTestEnv::new();
+    let test_env = TokenTestEnv::new();
     let (code, shown) = in_terminal(
-        &bench,
+        &test_env,
         "store-token --no-validate",
         &[("shown): ", &format!("{}\r", canary()))],
     );
@@ -55,9 +55,9 @@ fn typed_tokens_are_not_echoed() {
         "{shown}"
     );
     assert!(!shown.contains("Canary"), "{shown}");
-    assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
+    assert_eq!(test_env.run(&["get-token"]), output(0, &canary(), ""));
     let (code, shown) = in_terminal(
-        &bench,
+        &test_env,
         "store-token --no-validate",
         &[("shown): ", "sk-Canary\u{3}")],
     );
@@ -81,12 +81,12 @@ printf '\033[32mYour token: %s\033[0m\r\n' "$TOKEN_OF_THE_TEST"
 
 #[test]
 #[cfg(target_os = "linux")]
-fn claude_makes_the_token_where_it_is_installed() {
-    let bench = TokenTestEnv::new()
+fn claude_creates_the_token_if_it_is_installed() {
+    let test_env = TokenTestEnv::new()
         .program("claude", CLAUDE)
         .env("TOKEN_OF_THE_TEST", &canary());
     let (code, shown) = in_terminal(
-        &bench,
+        &test_env,
         "store-token --no-validate",
         &[("Paste code: ", "code\r")],
     );
@@ -94,11 +94,11 @@ fn claude_makes_the_token_where_it_is_installed() {
     assert!(shown.contains("Terminal: 50 512"), "{shown}");
     assert!(shown.contains("Your token: [REDACTED"), "{shown}");
     assert!(!shown.contains("Canary"), "{shown}");
-    assert_eq!(bench.run(&["get-token"]), output(0, &canary(), ""));
-    bench.assert_absent(&canary(), &[bench.file("claude-token")]);
+    assert_eq!(test_env.run(&["get-token"]), output(0, &canary(), ""));
+    test_env.assert_absent(&canary(), &[test_env.file("claude-token")]);
     // Claude cannot create an API key, so the user is prompted for it.
     let (_, shown) = in_terminal(
-        &bench,
+        &test_env,
         "store-token --no-validate --auth api-key",
         &[("shown): ", "\u{3}")],
     );
@@ -111,11 +111,11 @@ fn claude_makes_the_token_where_it_is_installed() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_program_that_prints_no_token_is_reported() {
-    let bench = TokenTestEnv::new().program("claude", "echo 'not today'; exit 3\n");
-    let (code, shown) = in_terminal(&bench, "store-token", &[]);
+    let test_env = TokenTestEnv::new().program("claude", "echo 'not today'; exit 3\n");
+    let (code, shown) = in_terminal(&test_env, "store-token", &[]);
     assert_eq!(code, 1, "{shown}");
     assert!(
-        shown.ends_with("ralph: `claude setup-token` made no token — it ended with 3 and showed no token — run it yourself and pipe the token into `ralph store-token`\r\n"),
+        shown.ends_with("ralph: `claude setup-token` created no token — it exited with 3 and printed no token — run it yourself and pipe the token into `ralph store-token`\r\n"),
         "{shown}"
     );
 }

@@ -25,7 +25,7 @@ fn credentials(request: &str) -> Vec<&str> {
 }
 
 #[test]
-fn each_kind_is_shown_to_its_api_in_its_own_way() {
+fn each_kind_of_token_is_sent_to_its_api_in_its_own_header() {
     let version = "anthropic-version: 2023-06-01";
     let messages = "POST /v1/messages HTTP/1.1";
     for (args, expected) in [
@@ -67,36 +67,36 @@ fn each_kind_is_shown_to_its_api_in_its_own_way() {
         ),
     ] {
         let provider = TokenApi::with_response(200, MESSAGE);
-        let bench = TokenTestEnv::new();
+        let test_env = TokenTestEnv::new();
         let args = [&["store-token", "--base-url", provider.address()], args].concat();
-        let stored = bench.run_with_input(&args, "canary-canary");
+        let stored = test_env.run_with_input(&args, "canary-canary");
         assert_eq!(stored.code, 0, "{stored:?}");
-        let asked = provider.requests();
-        assert_eq!(asked.len(), 1, "{asked:?}");
-        assert_eq!(credentials(&asked[0]), expected);
+        let requests = provider.requests();
+        assert_eq!(requests.len(), 1, "{requests:?}");
+        assert_eq!(credentials(&requests[0]), expected);
     }
 }
 
 #[test]
 fn a_gateway_gets_its_prefix_and_keeps_its_address() {
     let provider = TokenApi::with_response(200, MESSAGE);
-    let bench = TokenTestEnv::new();
+    let test_env = TokenTestEnv::new();
     let address = provider.address();
     let json = format!(
         r#"{{"accessToken":"canary-canary","baseUrl":"{address}/llm/","modelPrefix":"eu/"}}"#
     );
-    let stored = bench.run_with_input(&["store-token", "--auth", "gateway"], &json);
+    let stored = test_env.run_with_input(&["store-token", "--auth", "gateway"], &json);
     assert_eq!(stored.code, 0, "{stored:?}");
-    let asked = provider.requests().join("\n");
+    let requests = provider.requests().join("\n");
     assert!(
-        asked.starts_with("POST /llm/v1/messages HTTP/1.1\r\n"),
-        "{asked}"
+        requests.starts_with("POST /llm/v1/messages HTTP/1.1\r\n"),
+        "{requests}"
     );
     assert!(
-        asked.contains(r#""model":"eu/claude-haiku-4-5""#),
-        "{asked}"
+        requests.contains(r#""model":"eu/claude-haiku-4-5""#),
+        "{requests}"
     );
-    let kept = std::fs::read(bench.file("claude-token.gateway")).unwrap();
+    let kept = std::fs::read(test_env.file("claude-token.gateway")).unwrap();
     let kept: serde_json::Value = serde_json::from_slice(&kept).unwrap();
     assert_eq!(
         (&kept["baseUrl"], &kept["modelPrefix"]),
@@ -111,8 +111,8 @@ fn a_token_that_the_api_rejects_is_not_stored() {
     let echo: &'static str =
         Box::leak(format!(r#"{{"error":{{"message":"{token}"}}}}"#).into_boxed_str());
     let rejected =
-        "nothing was stored; get another one, or name its kind with `--auth` (this was oauth)";
-    let later = "try again later, or store it as it is with `--no-validate`";
+        "nothing was stored; get another one, or choose its mode with `--auth` (this was oauth)";
+    let later = "try again later, or store it unvalidated with `--no-validate`";
     for (status, what, why, fix) in [
         (401, "rejected", "answered 401", rejected),
         (403, "rejected", "answered 403", rejected),
@@ -130,13 +130,16 @@ fn a_token_that_the_api_rejects_is_not_stored() {
         ),
     ] {
         let provider = TokenApi::with_response(status, echo);
-        let bench = TokenTestEnv::new();
+        let test_env = TokenTestEnv::new();
         let address = provider.address();
         let args = ["store-token", "--auth", "oauth", "--base-url", address];
         let stderr = format!("ralph: token {what} for agent claude — {address} {why} — {fix}\n");
-        assert_eq!(bench.run_with_input(&args, &token), output(1, "", &stderr));
+        assert_eq!(
+            test_env.run_with_input(&args, &token),
+            output(1, "", &stderr)
+        );
         assert_eq!(provider.requests().len(), 1);
-        bench.assert_absent(&token, &[]);
+        test_env.assert_absent(&token, &[]);
     }
     let provider = TokenApi::with_response(429, "{}");
     let args = ["store-token", "--base-url", provider.address()];
@@ -145,26 +148,26 @@ fn a_token_that_the_api_rejects_is_not_stored() {
 
 #[test]
 fn without_the_api_tokens_are_stored_only_on_request() {
-    let bench = TokenTestEnv::new();
+    let test_env = TokenTestEnv::new();
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
     let args = ["store-token", "--auth", "oauth", "--base-url", &address];
     assert_eq!(
-        bench.run_with_input(&args, &canary()),
+        test_env.run_with_input(&args, &canary()),
         output(
             1,
             "",
             &format!(
-                "ralph: token not validated for agent claude — {address} cannot be reached: Connection refused (os error 111) — try again later, or store it as it is with `--no-validate`\n"
+                "ralph: token not validated for agent claude — {address} cannot be reached: Connection refused (os error 111) — try again later, or store it unvalidated with `--no-validate`\n"
             )
         )
     );
-    bench.assert_absent(&canary(), &[]);
-    let kept = bench.run_with_input(&[&args[..], &["--no-validate"]].concat(), &canary());
+    test_env.assert_absent(&canary(), &[]);
+    let kept = test_env.run_with_input(&[&args[..], &["--no-validate"]].concat(), &canary());
     assert_eq!(kept.code, 0, "{kept:?}");
-    bench.assert_absent(&canary(), &[bench.file("claude-token")]);
-    bench.describe_mine();
+    test_env.assert_absent(&canary(), &[test_env.file("claude-token")]);
+    test_env.describe_mine();
     for (args, code, stderr) in [
         (
             &["store-token", "--agent", "claud"][..],
@@ -174,17 +177,17 @@ fn without_the_api_tokens_are_stored_only_on_request() {
         (
             &["store-token", "--agent", "something-else"],
             2,
-            "there is no agent `something-else` — there are `claude`, `codex`, `opencode`, `cursor`, `command`, `mine` — name one of them, or describe it in your own agents.toml",
+            "there is no agent `something-else` — known agents: `claude`, `codex`, `opencode`, `cursor`, `command`, `mine` — name one of them, or describe it in your own agents.toml",
         ),
         (
             &["store-token", "--agent", "cursor"],
             1,
-            "token not validated for agent cursor — ralph does not know the API of this agent — store it as it is with `--no-validate`",
+            "token not validated for agent cursor — ralph does not know the API of this agent — store it unvalidated with `--no-validate`",
         ),
         (
             &["store-token", "--agent", "mine"],
             1,
-            "token not validated for agent mine — ralph does not know the API of this agent — store it as it is with `--no-validate`",
+            "token not validated for agent mine — ralph does not know the API of this agent — store it unvalidated with `--no-validate`",
         ),
         (
             &["store-token", "--auth", "gateway"],
@@ -194,12 +197,12 @@ fn without_the_api_tokens_are_stored_only_on_request() {
         (
             &["store-token", "--agent", "codex", "--auth", "oauth"],
             2,
-            "agent codex cannot authenticate with `oauth` — it takes api-key, gateway — choose one of these with `--auth`",
+            "agent codex cannot authenticate with `oauth` — it supports api-key, gateway — choose one of these with `--auth`",
         ),
     ] {
         let stderr = format!("ralph: {stderr}\n");
         assert_eq!(
-            bench.run_with_input(args, &canary()),
+            test_env.run_with_input(args, &canary()),
             output(code, "", &stderr)
         );
     }

@@ -7,9 +7,9 @@ use super::fixture::{TokenTestEnv, canary, in_days, mode, output};
 
 #[test]
 fn a_token_is_stored_checked_and_given_back() {
-    let bench = TokenTestEnv::new();
+    let test_env = TokenTestEnv::new();
     let token = canary();
-    let file = bench.file("claude-token");
+    let file = test_env.file("claude-token");
     for (input, days) in [
         (format!("{token}\n"), 365),
         (format!(r#"{{"accessToken":"{token}"}}"#), 365),
@@ -23,7 +23,7 @@ fn a_token_is_stored_checked_and_given_back() {
     ] {
         // The default counts from the time of storing, so it is slightly less than `in_days`.
         let left = if days == 365 { days - 1 } else { days };
-        let stored = bench.store(&[], &input);
+        let stored = test_env.store(&[], &input);
         let (_, date) = in_days(days);
         assert_eq!(
             stored,
@@ -31,13 +31,13 @@ fn a_token_is_stored_checked_and_given_back() {
                 0,
                 &format!("ralph: token stored for agent claude (expires {date})\n"),
                 &format!(
-                    "ralph: the token was not validated\nralph: the token is in `{}`, readable for you alone and not encrypted\n",
+                    "ralph: the token was not validated\nralph: the token is stored in `{}`, unencrypted and readable only by you\n",
                     file.display()
                 ),
             )
         );
         assert_eq!(
-            bench.run(&["check-token"]),
+            test_env.run(&["check-token"]),
             output(
                 0,
                 &format!(
@@ -46,19 +46,19 @@ fn a_token_is_stored_checked_and_given_back() {
                 ""
             )
         );
-        assert_eq!(bench.run(&["get-token"]), output(0, &token, ""));
+        assert_eq!(test_env.run(&["get-token"]), output(0, &token, ""));
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         let kept: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         let names: Vec<&String> = kept.as_object().unwrap().keys().collect();
         assert_eq!(names, ["accessToken", "expiresAt"]);
         assert!(kept["expiresAt"].is_i64());
-        bench.assert_absent(&token, std::slice::from_ref(&file));
+        test_env.assert_absent(&token, std::slice::from_ref(&file));
     }
 }
 
 #[test]
 fn missing_and_expired_tokens_keep_their_script_messages() {
-    let bench = TokenTestEnv::new();
+    let test_env = TokenTestEnv::new();
     let past = r#"{"accessToken":"sk-ant-oat01-12345678","expiresAt":1000000000000}"#;
     let over = "token expired for agent claude (expired 2001-09-09)";
     for (args, input, stderr) in [
@@ -88,27 +88,27 @@ fn missing_and_expired_tokens_keep_their_script_messages() {
     ] {
         let stderr = format!("ralph: {stderr}\n");
         assert_eq!(
-            bench.run_with_input(args, input),
+            test_env.run_with_input(args, input),
             output(1, "", &stderr),
             "{args:?}"
         );
     }
-    assert!(!bench.file("claude-token").exists());
-    bench.store(&[], &canary());
-    fs::write(bench.file("claude-token"), past).unwrap();
+    assert!(!test_env.file("claude-token").exists());
+    test_env.store(&[], &canary());
+    fs::write(test_env.file("claude-token"), past).unwrap();
     assert_eq!(
-        bench.run(&["check-token"]),
+        test_env.run(&["check-token"]),
         output(1, "", &format!("ralph: {over}\n"))
     );
     assert_eq!(
-        bench.run(&["get-token"]),
+        test_env.run(&["get-token"]),
         output(1, "", &format!("ralph: {over} — run: ralph store-token\n"))
     );
 }
 
 #[test]
 fn an_invalid_token_is_rejected_and_not_echoed() {
-    let bench = TokenTestEnv::new();
+    let test_env = TokenTestEnv::new();
     let why = "a token is 8 to 16384 printable characters without spaces";
     let fix = "pipe in the bare token, or JSON with `accessToken`";
     for (input, why) in [
@@ -119,52 +119,55 @@ fn an_invalid_token_is_rejected_and_not_echoed() {
             "`baseUrl` cannot be used: `http` would send the token unencrypted, which is only allowed to this machine",
         ),
     ] {
-        let stderr = format!("ralph: cannot take the token from stdin — {why} — {fix}\n");
+        let stderr = format!("ralph: cannot read the token from stdin — {why} — {fix}\n");
         assert_eq!(
-            bench.run_with_input(&["store-token"], input),
+            test_env.run_with_input(&["store-token"], input),
             output(1, "", &stderr)
         );
     }
-    let odd = bench.store(&[], r#"{"token":"canary-canary"}"#);
+    let odd = test_env.store(&[], r#"{"token":"canary-canary"}"#);
     assert!(
         odd.stderr
-            .starts_with("ralph: the input is JSON without `accessToken`, taken as a bare token\n"),
+            .starts_with("ralph: the input is JSON without `accessToken`, used as a bare token\n"),
         "{odd:?}"
     );
 }
 
 #[test]
 fn an_api_key_is_valid_for_ten_years_and_stored_separately() {
-    let bench = TokenTestEnv::new();
+    let test_env = TokenTestEnv::new();
     let key = format!("sk-ant-{}-{}", "api03", "Canary8y".repeat(6));
-    bench.store(&[], &canary());
+    test_env.store(&[], &canary());
     // Its prefix identifies it as a key.
-    let stored = bench.store(&[], &key);
+    let stored = test_env.store(&[], &key);
     let date = in_days(3650).1;
     assert_eq!(
         stored.stdout,
         format!("ralph: token stored for agent claude (expires {date})\n")
     );
-    assert_eq!(bench.run(&["get-token"]).stdout, canary());
-    assert_eq!(bench.run(&["get-token", "--auth", "api-key"]).stdout, key);
-    bench.assert_absent(&key, &[bench.file("claude-token.api-key")]);
-    bench.describe_mine();
-    let other = bench.store(&["--agent", "mine"], &key);
+    assert_eq!(test_env.run(&["get-token"]).stdout, canary());
+    assert_eq!(
+        test_env.run(&["get-token", "--auth", "api-key"]).stdout,
+        key
+    );
+    test_env.assert_absent(&key, &[test_env.file("claude-token.api-key")]);
+    test_env.describe_mine();
+    let other = test_env.store(&["--agent", "mine"], &key);
     assert!(other.stdout.contains("for agent mine"), "{other:?}");
-    bench.assert_absent(
+    test_env.assert_absent(
         &key,
         &[
-            bench.file("claude-token.api-key"),
-            bench.file("mine-token.api-key"),
+            test_env.file("claude-token.api-key"),
+            test_env.file("mine-token.api-key"),
         ],
     );
 }
 
 #[test]
 fn a_file_that_others_can_get_at_is_refused() {
-    let bench = TokenTestEnv::new();
-    bench.store(&[], &canary());
-    let file = bench.file("claude-token");
+    let test_env = TokenTestEnv::new();
+    test_env.store(&[], &canary());
+    let file = test_env.file("claude-token");
     let directory = file.parent().unwrap().to_owned();
     let chmod = |path: &std::path::Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -176,21 +179,21 @@ fn a_file_that_others_can_get_at_is_refused() {
             "ralph: cannot access the tokens of agent claude — `{name}` has the mode {wide:04o}, at most {narrow:04o} is allowed — run: chmod {narrow:o} {name}\n"
         );
         for args in [&["check-token"][..], &["get-token"]] {
-            assert_eq!(bench.run(args), output(1, "", &stderr));
+            assert_eq!(test_env.run(args), output(1, "", &stderr));
         }
         assert_eq!(mode(path), wide);
         chmod(path, narrow);
     }
-    assert_eq!(bench.run(&["get-token"]).stdout, canary());
+    assert_eq!(test_env.run(&["get-token"]).stdout, canary());
     chmod(&directory, 0o755);
-    let refused = bench.run_with_input(&["store-token", "--no-validate"], &canary());
+    let refused = test_env.run_with_input(&["store-token", "--no-validate"], &canary());
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
     chmod(&directory, 0o700);
-    let elsewhere = bench.programs().join("elsewhere");
+    let elsewhere = test_env.programs().join("elsewhere");
     fs::rename(&file, &elsewhere).unwrap();
     symlink(&elsewhere, &file).unwrap();
     assert_eq!(
-        bench.run(&["get-token"]),
+        test_env.run(&["get-token"]),
         output(
             1,
             "",
@@ -204,7 +207,7 @@ fn a_file_that_others_can_get_at_is_refused() {
     fs::write(&file, "canary").unwrap();
     chmod(&file, 0o600);
     assert_eq!(
-        bench.run(&["get-token"]),
+        test_env.run(&["get-token"]),
         output(
             1,
             "",
@@ -218,18 +221,18 @@ fn a_file_that_others_can_get_at_is_refused() {
 
 #[test]
 fn the_environment_is_read_last() {
-    let bench = TokenTestEnv::new()
+    let test_env = TokenTestEnv::new()
         .env("ANTHROPIC_API_KEY", "key-of-the-shell")
         .env("ANTHROPIC_AUTH_TOKEN", "gateway-of-the-shell")
         .env("OPENAI_API_KEY", "openai-of-the-shell");
-    let get = |args: &[&str]| bench.run(&[&["get-token"], args].concat());
+    let get = |args: &[&str]| test_env.run(&[&["get-token"], args].concat());
     assert_eq!(get(&[]), output(0, "key-of-the-shell", ""));
     assert_eq!(
         get(&["--agent", "codex"]),
         output(0, "openai-of-the-shell", "")
     );
     assert_eq!(
-        bench.run(&["check-token"]),
+        test_env.run(&["check-token"]),
         output(
             0,
             "ralph: token valid for agent claude (from ANTHROPIC_API_KEY, no expiry known)\n",
@@ -239,13 +242,13 @@ fn the_environment_is_read_last() {
     // A gateway's key without its address would be sent to the wrong host.
     assert_eq!(get(&["--auth", "gateway"]).code, 1);
     assert_eq!(get(&["--store", "file"]).code, 1);
-    bench.store(&[], &canary());
+    test_env.store(&[], &canary());
     assert_eq!(get(&[]), output(0, &canary(), ""));
     assert_eq!(
         get(&["--auth", "api-key"]),
         output(0, "key-of-the-shell", "")
     );
-    let bench = bench.env("ANTHROPIC_BASE_URL", "https://gw.example");
-    let gateway = bench.run(&["get-token", "--auth", "gateway"]);
+    let test_env = test_env.env("ANTHROPIC_BASE_URL", "https://gw.example");
+    let gateway = test_env.run(&["get-token", "--auth", "gateway"]);
     assert_eq!(gateway, output(0, "gateway-of-the-shell", ""));
 }

@@ -183,7 +183,7 @@ fn on_a_terminal_a_run_shows_the_proposals_and_asks() {
 }
 
 #[test]
-fn approvals_end_whatever_the_files_contain() {
+fn approvals_are_revoked_regardless_of_the_files() {
     let project = Project::new();
     project.commit("ralph.toml", &listing("\"a.example\""));
     project.ralph(&["trust", "--yes"]).expect(0);
@@ -191,7 +191,7 @@ fn approvals_end_whatever_the_files_contain() {
     project.ralph(&["trust"]).expect(1);
     let ended = project.ralph(&["trust", "--revoke"]).expect(0);
     assert!(
-        ended.stdout.starts_with("ended 2 approvals of "),
+        ended.stdout.starts_with("revoked 2 approvals of "),
         "{}",
         ended.stdout
     );
@@ -200,7 +200,7 @@ fn approvals_end_whatever_the_files_contain() {
 }
 
 #[test]
-fn values_that_are_not_allowed_are_refused_with_the_file_that_they_belong_into() {
+fn values_that_are_not_allowed_are_refused_with_the_file_that_they_belong_in() {
     let project = Project::new();
     let text = "[sandbox.docker]\nhosts = [\"tcp://evil.example:2375\"]\n";
     project.commit("ralph.toml", text);
@@ -225,7 +225,7 @@ fn values_that_are_not_allowed_are_refused_with_the_file_that_they_belong_into()
 }
 
 #[test]
-fn a_host_that_cannot_be_one_is_an_error_and_no_proposal() {
+fn an_invalid_host_is_an_error_and_no_proposal() {
     for host in ["x y", "*", "*.com", "https://a.example"] {
         for (file, text) in [
             ("ralph.toml", listing(&format!("\"{host}\""))),

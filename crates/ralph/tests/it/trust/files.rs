@@ -30,13 +30,13 @@ fn soon(project: &Project, args: &[&str]) -> (i32, String) {
         std::thread::sleep(Duration::from_millis(20));
     }
     let output = child.wait_with_output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8(said).unwrap();
-    (output.status.code().unwrap(), said)
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).unwrap();
+    (output.status.code().unwrap(), text)
 }
 
 #[test]
-fn a_task_file_that_is_no_regular_file_is_refused_at_once() {
+fn a_task_file_that_is_not_a_regular_file_is_rejected_immediately() {
     let project = Project::new();
     fs::remove_file(project.task()).unwrap();
     fifo(&project.task());
@@ -49,18 +49,18 @@ fn a_task_file_that_is_no_regular_file_is_refused_at_once() {
         (&["trust", "ralph_task.md"], 2),
         (&["trust", "--yes"], 2),
     ] {
-        let (seen, said) = soon(&project, args);
-        assert_eq!(seen, code, "{args:?}: {said}");
+        let (exit_code, text) = soon(&project, args);
+        assert_eq!(exit_code, code, "{args:?}: {text}");
         let why = "it is a named pipe, not a regular file";
-        assert!(said.contains(why), "{args:?}: {said}");
+        assert!(text.contains(why), "{args:?}: {text}");
     }
     for (file, why) in [
         ("/dev/zero", "it is a device, not a regular file"),
         (".", "it is a directory, not a regular file"),
     ] {
-        let (code, said) = soon(&project, &["lint", file]);
-        assert_eq!(code, 1, "{said}");
-        assert!(said.contains(why), "{said}");
+        let (code, text) = soon(&project, &["lint", file]);
+        assert_eq!(code, 1, "{text}");
+        assert!(text.contains(why), "{text}");
     }
 }
 
@@ -90,44 +90,44 @@ fn a_link_to_a_task_of_another_repository_is_refused_with_its_real_path() {
 }
 
 #[test]
-fn configuration_files_that_are_no_regular_files_are_refused_at_once() {
+fn configuration_files_that_are_not_regular_files_are_rejected_immediately() {
     for name in ["ralph.toml", "config/models.yaml", ".env"] {
         let project = Project::new();
         let path = project.repo().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fifo(&path);
-        let (code, said) = soon(&project, &["run"]);
-        assert_ne!(code, 0, "{name}: {said}");
+        let (code, text) = soon(&project, &["run"]);
+        assert_ne!(code, 0, "{name}: {text}");
         assert!(
-            said.contains("it is a named pipe, not a regular file"),
-            "{name}: {said}"
+            text.contains("it is a named pipe, not a regular file"),
+            "{name}: {text}"
         );
         fs::remove_file(&path).unwrap();
         let secret = project.path("outside");
         fs::write(&secret, "ZAI_API_KEY=from-outside\n").unwrap();
         symlink(&secret, &path).unwrap();
-        let (code, said) = soon(&project, &["run"]);
-        assert_ne!(code, 0, "{name}: {said}");
-        assert!(said.contains("it points to `"), "{name}: {said}");
+        let (code, text) = soon(&project, &["run"]);
+        assert_ne!(code, 0, "{name}: {text}");
+        assert!(text.contains("it points to `"), "{name}: {text}");
     }
     let project = Project::new();
     fs::create_dir_all(project.repo().join("config/agents.toml")).unwrap();
-    let (code, said) = soon(&project, &["run", "--agent", "command"]);
-    assert_eq!(code, 1, "{said}");
+    let (code, text) = soon(&project, &["run", "--agent", "command"]);
+    assert_eq!(code, 1, "{text}");
     assert!(
-        said.contains("it is a directory, not a regular file"),
-        "{said}"
+        text.contains("it is a directory, not a regular file"),
+        "{text}"
     );
     let project = Project::new();
     let script = project.path("replies.jsonl");
     fifo(&script);
-    let (code, said) = soon(&project, &["run", "--model", &project.model()]);
-    assert_eq!(code, 2, "{said}");
-    assert!(said.contains("not a regular file"), "{said}");
+    let (code, text) = soon(&project, &["run", "--model", &project.model()]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("not a regular file"), "{text}");
 }
 
 #[test]
-fn trust_refuses_a_file_that_is_missing_or_no_task() {
+fn trust_rejects_a_missing_file_or_one_that_is_not_a_task() {
     let project = Project::new();
     project.commit("README.txt", "no task\n");
     for (file, why) in [

@@ -34,10 +34,10 @@ impl Write for RunViewOutput {
     }
 }
 
-/// Shows events like those of a journal, and returns the output of each chapter.
+/// Shows the events as records of one run, and returns the output of each chapter.
 fn show_chapters<const N: usize>(chapters: [Vec<Event>; N], mode: OutputMode) -> [String; N] {
-    let kept = RunViewOutput::default();
-    let mut view = RunView::new(Box::new(kept.clone()), mode);
+    let output = RunViewOutput::default();
+    let mut view = RunView::new(Box::new(output.clone()), mode);
     let mut state: Option<RunState> = None;
     let mut seq = 0;
     chapters.map(|events| {
@@ -50,7 +50,7 @@ fn show_chapters<const N: usize>(chapters: [Vec<Event>; N], mode: OutputMode) ->
             }
             view.show(&record, state.as_ref().unwrap());
         }
-        kept.take()
+        output.take()
     })
 }
 
@@ -69,26 +69,26 @@ fn record(seq: u64, event: Event) -> JournalRecord {
 #[test]
 fn the_spinner_shows_the_pending_step() {
     let mut state: Option<RunState> = None;
-    let mut said: Vec<String> = Vec::new();
+    let mut labels: Vec<String> = Vec::new();
     for (seq, event) in (1..).zip(scenarios::chapters().concat()) {
         let record = record(seq, event);
         match &mut state {
             Some(state) => state.apply(&record),
             None => state = RunState::from_first_record(&record),
         }
-        let waiting = lines::waiting_label(&record, state.as_ref().unwrap());
-        said.push(waiting.unwrap_or_else(|| "nothing".into()));
+        let label = lines::waiting_label(&record, state.as_ref().unwrap());
+        labels.push(label.unwrap_or_else(|| "nothing".into()));
     }
-    said.dedup();
+    labels.dedup();
     snapbox::assert_data_eq!(
-        said.join("\n"),
+        labels.join("\n"),
         snapbox::str![[r"
 preparing the sandbox
 working
 preparing the sandbox
-bringing the repository into the sandbox
+copying the repository into the sandbox
 working
-collecting what the model will see
+preparing the prompt
 asking the model
 waiting to ask the model again
 asking the model, attempt 2

@@ -35,7 +35,7 @@ Say hello (task-001)
 
 ── iteration 1 ──
   … asking the model (12.3 KB)
-  ✗ model `x` is not available at the moment: status 429; asked again in 2.0s
+  ✗ model `x` is not available at the moment: status 429; retrying in 2.0s
   … asking the model, attempt 2 (12.3 KB)
   the model answered: 8,200 tokens in, 345 out, $0.05 (2.3s)
   ✗ the reply cannot be used
@@ -102,7 +102,7 @@ fn steering() {
   ⚠ the changed task file is not used: `max_iterations` is missing
   » 3 uncommitted changes in `repo` are not part of this run
   imported 2 commits, now at bbbbbbbbbb
-  ✗ the commits were not taken: branch `main` was moved
+  ✗ the commits were not imported: branch `main` was moved
   pushed bbbbbbbbbb to `ralph/task-001/say-hello`
   pull request #7 opened (draft) file:///home/me/pulls/7
   ✗ not done yet
@@ -148,18 +148,18 @@ fn an_agent() {
     assert_data_eq!(
         agent,
         str![[r"
-  claude works
-  with the model opus
+  claude is working
+  model opus
   Bash npm ci
-  ⚠ blocked: registry.example:443, it is not on the list; `ralph allow 260301-100000-0001 registry.example` lets it through
+  ⚠ blocked: registry.example:443, it is not on the list; `ralph allow 260301-100000-0001 registry.example` allows it
   » registry.example is allowed
-  that failed
-  » a message waits: use the old parser
-  » a message was handed over: use the old parser
-  » a message was taken up: use the old parser
-  ⚠ the agent waits: busy
+  failed
+  » a message is queued: use the old parser
+  » a message was delivered: use the old parser
+  » a message was acknowledged: use the old parser
+  ⚠ the agent is waiting: busy
   It works.
-  ✗ the agent was stopped: a person wants something else (1m 01s)
+  ✗ the agent was stopped by a user command (1m 01s)
     It works.
 
 "]]

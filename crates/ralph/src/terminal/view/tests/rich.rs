@@ -42,7 +42,7 @@ fn the_beginning() {
   <2>the repository is on `ralph/task-001/say-hello` at aaaaaaaaaa</>
 
 <36>── </><1>iteration 1</><36> ─────────────────────────────────────────────────────────────────</>
-  <31>✗</> model `x` is not available at the moment: status 429; asked again in 2.0s
+  <31>✗</> model `x` is not available at the moment: status 429; retrying in 2.0s
   <2>the model answered: 8,200 tokens in, 345 out, $0.05</>                       <2>2.3s</>
   <31>✗</> the reply cannot be used
     <2>- </>actions[0]: unknown action `fly`
@@ -109,7 +109,7 @@ fn steering() {
   <33>⚠</> <33>the changed task file is not used: `max_iterations` is missing</>
   » 3 uncommitted changes in `repo` are not part of this run
   <2>imported 2 commits, now at bbbbbbbbbb</>
-  <31>✗</> the commits were not taken: branch `main` was moved
+  <31>✗</> the commits were not imported: branch `main` was moved
   <2>pushed bbbbbbbbbb to `ralph/task-001/say-hello`</>
   <36>pull request #7</> opened (draft) <1>file:///home/me/pulls/7</>
   <33>✗</> not done yet
@@ -179,7 +179,7 @@ fn the_last_block_shows_the_outcome_and_the_next_step() {
 <31>┃ </><31>✗ failed</> — the budget `max_cost_usd_estimate` is used up
 <31>┃ </>  0 of 2 boxes checked off
 <31>┃ </>  <2>0 iterations · 2.0s · 0 tokens · $0.00</>
-<31>┃ </>  <36>`ralph logs 260301-100000-0001` tells what it did</>
+<31>┃ </>  <36>`ralph logs 260301-100000-0001` shows what it did</>
 
 <33>┃ </><33>■ stopped</><1> — Say hello</>
 <33>┃ </>  0 of 2 boxes checked off

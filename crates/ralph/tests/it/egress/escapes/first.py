@@ -1,8 +1,8 @@
-"""Ways out of a sandbox. Each tries to reach a host that it may not; whether one does is not judged
-here but by that host.
+"""Attempts to escape from a sandbox. Each tries to reach a forbidden host, which records whether it
+was reached.
 
-environment: SINK_PORT and SINK_SOCKET are where it is, HOSTS the addresses of the machine outside,
-PHANTOM the stand-in of a credential.
+Environment: SINK_PORT and SINK_SOCKET are the address of that host, HOSTS the addresses of the
+machine outside, PHANTOM a placeholder token.
 """
 import base64
 import ctypes
@@ -44,7 +44,7 @@ def each(title, attempt, values):
 
 
 def read(stream):
-    """Returns what comes until nothing more does."""
+    """Returns all bytes until the end of the stream or a timeout."""
     got = b""
     stream.settimeout(PATIENCE)
     try:
@@ -83,7 +83,7 @@ def udp(address, port, data=b"secret", kind=socket.SOCK_DGRAM, protocol=0):
 
 
 def everywhere(attempt, addresses=None):
-    """Makes an attempt at every address outside; returns what came of each."""
+    """Makes an attempt at every address outside; returns the outcome of each."""
     outcomes = []
     for address in addresses or HOSTS:
         try:
@@ -115,7 +115,7 @@ def sh(command, **more):
 
 
 def get(target, host, more=""):
-    """Returns a request as it is sent to a proxy."""
+    """Returns a request to a proxy."""
     return (f"GET {target} HTTP/1.1\r\nHost: {host}\r\n{more}Connection: close\r\n\r\n").encode()
 
 
@@ -139,14 +139,14 @@ def tunnel(authority, host=None):
 
 
 def through(authority, data):
-    """Sends something through a tunnel."""
+    """Sends data through a tunnel."""
     with tunnel(authority) as stream:
         stream.sendall(data)
         return read(stream)
 
 
 def trusting():
-    """Speaks TLS with anybody."""
+    """Returns a TLS context that accepts every certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -154,7 +154,7 @@ def trusting():
 
 
 def hello(name):
-    """Returns the first message of a TLS connection to a host."""
+    """Returns the ClientHello for a host."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     connection = trusting().wrap_bio(incoming, outgoing, server_hostname=name)
     try:
@@ -165,7 +165,7 @@ def hello(name):
 
 
 def tls(stream, name, data, protocols=()):
-    """Speaks TLS on a connection."""
+    """Sends data over TLS on a connection."""
     context = trusting()
     if protocols:
         context.set_alpn_protocols(list(protocols))
@@ -175,7 +175,7 @@ def tls(stream, name, data, protocols=()):
 
 
 def question(name, kind, flags=0x100, count=1, kind_of_class=1):
-    """Returns a query for a name."""
+    """Returns a DNS query for a name."""
     message = struct.pack("!HHHHHH", 0x1234, flags, count, 0, 0, 0)
     for label in name.encode().split(b"."):
         message += bytes([len(label)]) + label

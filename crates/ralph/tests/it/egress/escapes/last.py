@@ -1,4 +1,4 @@
-"""Makes all attempts, some at a time, each in a process of its own, and prints what came of each."""
+"""Makes all attempts, several at a time and each in its own process, and prints the outcomes."""
 import json
 import select
 import traceback
@@ -8,7 +8,7 @@ TIME = 15
 
 
 def refused(error):
-    """Tells an attempt that was refused from one that is not written well."""
+    """Returns whether an attempt was refused; other errors are bugs of the attempt."""
     return isinstance(error, (OSError, http.client.HTTPException, subprocess.SubprocessError, UnicodeError))
 
 

@@ -1,4 +1,4 @@
-"""By names: what is asked for must tell nobody anything."""
+"""Through DNS: a query must not carry data out."""
 
 SECRET = base64.b32encode(b"the secret of the sandbox").decode().strip("=").lower()
 SERVER = ("127.0.0.1", 53)

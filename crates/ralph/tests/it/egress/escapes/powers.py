@@ -1,4 +1,4 @@
-"""With powers that nobody inside should have."""
+"""With privileges that no process in the sandbox should have."""
 
 LINES = {
     "a new network": "unshare --net ip link",
@@ -63,7 +63,7 @@ def enter_other_namespaces():
 
 @escape
 def take_the_ports_of_the_guest():
-    """Who listens where the guest does gets what was meant for it, but nothing gets out."""
+    """A program on the guest's ports receives requests meant for the guest, but nothing gets out."""
     outcomes = []
     for port in (3128, 80, 443, 53, 4141):
         for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):

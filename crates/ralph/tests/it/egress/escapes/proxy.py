@@ -1,6 +1,6 @@
 """Through the proxy and the ports for plain HTTP, in every spelling."""
 
-# What is asked of the proxy, and what `Host` says.
+# The requested URL, and the `Host` header.
 ADDRESSES = [
     ("http://evil.example/", "evil.example"),
     ("http://EVIL.example./", "EVIL.example."),
@@ -34,11 +34,11 @@ ADDRESSES = [
     ("http://169.254.169.254/latest/meta-data/", "169.254.169.254"),
     ("http://models.example/v1/chat/completions", "models.example"),
 ]
-# Spellings of this machine.
+# Spellings of the loopback address.
 HERE = ["127.0.0.1", "127.1", "0x7f.1", "0x7f000001", "0177.0.0.1", "2130706433", "0", "localhost",
         "LOCALHOST.", "127.0.0.1.", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",
         "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[fe80::1%25lo]", "127.0.0.1.nip.example", "\uff11\uff12\uff17.0.0.1"]
-# Other protocols, headers in twos, requests inside of requests.
+# Other protocols, duplicate headers, requests inside requests.
 INSIDE = "GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
 FIRST = "POST http://allowed.example/ HTTP/1.1\r\nHost: allowed.example\r\n"
 BYTES = {

@@ -1,4 +1,4 @@
-"""Without the gate: straight to addresses, by every kind of socket."""
+"""Without the gate: directly to addresses, with every kind of socket."""
 
 
 @escape

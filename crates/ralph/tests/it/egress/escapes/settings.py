@@ -1,4 +1,4 @@
-"""With the usual programs and other settings."""
+"""With common programs and changed settings."""
 
 NO_PROXY = {name: "" for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")}
 

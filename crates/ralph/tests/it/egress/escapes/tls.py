@@ -1,11 +1,11 @@
-"""In TLS: one host in front, another behind."""
+"""In TLS: domain fronting, an allowed host in the handshake and another in the request."""
 
 FRONT, BEHIND = "cdn.example", "evil-cdn.example"
 HTTP_2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 
 
 def frames(authority):
-    """Returns a request in HTTP/2: the preface, settings, and a head."""
+    """Returns an HTTP/2 request: the preface, settings and headers."""
     def literal(index, value):
         return bytes([index, len(value)]) + value.encode()
     head = b"\x82\x87\x84" + literal(0x01, authority)
@@ -13,7 +13,7 @@ def frames(authority):
 
 
 def behind(data, protocols=()):
-    """Sends something to the host in front, in TLS that is for it."""
+    """Sends data to the front host, in TLS for that host."""
     return tls(tunnel(f"{FRONT}:443"), FRONT, data, protocols)
 
 
