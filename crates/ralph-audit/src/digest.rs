@@ -44,12 +44,12 @@ pub(super) fn prefix_digests(path: &Path, lengths: &[u64]) -> io::Result<Vec<Opt
         file => Box::new(file?),
     };
     let mut hasher = Sha256::new();
-    let mut hashed = 0;
+    let mut position = 0;
     let mut digests = Vec::new();
     for length in lengths {
-        let remaining = length.saturating_sub(hashed);
-        hashed += hash_all(&mut hasher, &mut file.by_ref().take(remaining))?;
-        digests.push((hashed == *length).then(|| hex(hasher.clone())));
+        let remaining = length.saturating_sub(position);
+        position += hash_all(&mut hasher, &mut file.by_ref().take(remaining))?;
+        digests.push((position == *length).then(|| hex(hasher.clone())));
     }
     Ok(digests)
 }

@@ -36,6 +36,7 @@ pub struct OutagePolicy {
 
 /// An [`OutagePolicy`] in the journal.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the stored names state the unit")]
 struct OutageMilliseconds {
     first_delay_ms: u64,
     longest_delay_ms: u64,

@@ -67,7 +67,11 @@ async fn main() -> Result<(), AnyError> {
     let gate = gate(route, address)?;
     let proxy = listen(&gate, SandboxListener::Proxy, 3128);
     let credentials = listen(&gate, SandboxListener::Credentials, 4141);
-    tokio::try_join!(proxy, credentials)?;
+    // Both serve until one of them fails.
+    tokio::select! {
+        ended = proxy => ended?,
+        ended = credentials => ended?,
+    }
     Ok(())
 }
 

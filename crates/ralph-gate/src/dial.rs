@@ -107,7 +107,7 @@ impl Dialer {
                     last = Some(format!(
                         "no connection after {}s",
                         self.connect_timeout.as_secs()
-                    ))
+                    ));
                 }
             }
         }

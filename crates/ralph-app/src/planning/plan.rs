@@ -72,9 +72,7 @@ async fn complete(
     let sandbox = sandbox_choice::require_known_provider(request, task, app)?;
     let (container, limits) = container::resource_plans(&sandbox, contract, app).await?;
     let provider = providers.sandbox_provider(&sandbox, container.as_ref(), limits)?;
-    if let Some(error) = AppError::combine(provider_errors(&*provider).await) {
-        return Err(error);
-    }
+    require_provider(&*provider).await?;
     let choice = match &agent {
         Some(agent) => ModelChoice::for_model(agent_model_name(agent)),
         None => resolve_model(request, Some(task), app, &providers.models)?,
@@ -152,6 +150,11 @@ pub(crate) fn resolve_model(
     }
     models.create(&choice, &[])?;
     Ok(choice)
+}
+
+async fn require_provider(provider: &dyn SandboxProvider) -> Result<(), AppError> {
+    let error = AppError::combine(provider_errors(provider).await);
+    error.map_or(Ok(()), Err)
 }
 
 /// Returns the reasons why a sandbox provider does not work on this machine.

@@ -213,7 +213,7 @@ impl TokenStorage {
                 }
                 (Err(error), StoreSelection::Keyring) => return Err(failed(error)),
                 (Err(error), StoreSelection::All | StoreSelection::Files) => {
-                    keyring_error = Some(error)
+                    keyring_error = Some(error);
                 }
             }
         }

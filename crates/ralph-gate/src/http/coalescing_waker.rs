@@ -101,33 +101,33 @@ mod tests {
         let count = Arc::new(WakeCounter::default());
         let task = Waker::from(count.clone());
         let mut cx = Context::from_waker(&task);
-        let wakes = || count.0.load(Ordering::SeqCst);
+        let count_wakes = || count.0.load(Ordering::SeqCst);
         let waker = CoalescingWaker::new();
-        let (mut kept, mut polls) = (None, 0);
-        // Polled again after it wakes itself.
+        let (mut stored, mut polls) = (None, 0);
+        // Polled again after it count_wakes itself.
         let result = waker.poll(&mut cx, |cx| {
-            kept = Some(cx.waker().clone());
+            stored = Some(cx.waker().clone());
             polls += 1;
             if polls == 1 {
                 cx.waker().wake_by_ref();
             }
             Poll::<()>::Pending
         });
-        assert_eq!((result, polls, wakes()), (Poll::Pending, 2, 0));
+        assert_eq!((result, polls, count_wakes()), (Poll::Pending, 2, 0));
         // Woken from outside.
-        kept.unwrap().wake();
-        assert_eq!(wakes(), 1);
-        // A future that always wakes itself must wait for its turn.
+        stored.unwrap().wake();
+        assert_eq!(count_wakes(), 1);
+        // A future that always count_wakes itself must wait for its turn.
         let result = waker.poll(&mut cx, |cx| {
             cx.waker().wake_by_ref();
             Poll::<()>::Pending
         });
-        assert_eq!((result, wakes()), (Poll::Pending, 2));
+        assert_eq!((result, count_wakes()), (Poll::Pending, 2));
         // A ready result is polled again by the caller.
         let result = waker.poll(&mut cx, |cx| {
             cx.waker().wake_by_ref();
             Poll::Ready(())
         });
-        assert_eq!((result, wakes()), (Poll::Ready(()), 2));
+        assert_eq!((result, count_wakes()), (Poll::Ready(()), 2));
     }
 }

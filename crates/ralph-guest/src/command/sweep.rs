@@ -68,9 +68,9 @@ pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
         best_effort(kill_process_group(Pid::INIT, signal));
     }
     let processes = procfs::processes();
-    let owned = owned_processes(owner, &processes);
+    let targets = owned_processes(owner, &processes);
     let (ended, running): (Vec<&ProcessInfo>, Vec<&ProcessInfo>) =
-        owned.into_iter().partition(|process| process.is_zombie);
+        targets.into_iter().partition(|process| process.is_zombie);
     if signal == Signal::KILL {
         // Stopped first, so that no process forks or restarts another while others exit.
         send_signal(&running, Signal::STOP);
@@ -82,9 +82,9 @@ pub(super) fn sweep_once(owner: ProcessOwner, signal: Signal) -> usize {
 /// Reaps the exited adopted processes of the owner.
 pub(super) fn reap_ended(owner: ProcessOwner) {
     let processes = procfs::processes();
-    let mut owned = owned_processes(owner, &processes);
-    owned.retain(|process| process.is_zombie);
-    reap(&owned);
+    let mut ended = owned_processes(owner, &processes);
+    ended.retain(|process| process.is_zombie);
+    reap(&ended);
 }
 
 /// Returns whether all other visible processes belong to the owner.

@@ -65,9 +65,9 @@ async fn at_most_one_window_is_in_flight() {
         let mut receiver = incoming.recv().await.unwrap().stream;
         stream.sender.send_all(Flow::Main, &vec![7; WINDOW]).await;
         assert!(!stream.sender.has_room(1));
-        let mut received = 0;
-        while received < WINDOW {
-            received += receiver.data.next().await.unwrap().1.len();
+        let mut bytes = 0;
+        while bytes < WINDOW {
+            bytes += receiver.data.next().await.unwrap().1.len();
         }
         stream.sender.wait_for_room(WINDOW / 2).await;
         drop(receiver);

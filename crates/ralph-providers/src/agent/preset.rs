@@ -102,6 +102,7 @@ pub struct PresetTimeouts {
 
 /// [`PresetTimeouts`] in the plan of a run. The units of `agents.toml` are whole seconds, too.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the stored names state the unit")]
 struct TimeoutSeconds {
     first_output_seconds: u64,
     idle_seconds: u64,

@@ -34,10 +34,10 @@ impl FakeRegistry {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let content = Arc::new(RegistryContent::default());
-        let served = Arc::clone(&content);
+        let shared = Arc::clone(&content);
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&served)));
+                tokio::spawn(serve(stream, Arc::clone(&shared)));
             }
         });
         let image = ImageName::parse(&format!("127.0.0.1:{port}/{repository}:1")).unwrap();

@@ -192,7 +192,7 @@ pub(super) async fn prepare(
     let mode = context.view_mode(is_json, &context.app.settings()?);
     let mut progress_output = ImageProgressOutput::with_mode(mode);
     let prepared = prepare_start(start, &context.app, &mut |progress| {
-        progress_output.show(progress)
+        progress_output.show(progress);
     })
     .await;
     match prepared {

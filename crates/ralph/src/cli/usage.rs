@@ -64,13 +64,11 @@ fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
                 format!("`{command}` does not accept it"),
             )
         }
-        ErrorKind::InvalidSubcommand => (
-            format!(
-                "unknown command `{}`",
-                context_text(error, ContextKind::InvalidSubcommand)?
-            ),
-            format!("{command} has no such command"),
-        ),
+        ErrorKind::InvalidSubcommand => {
+            let name = context_text(error, ContextKind::InvalidSubcommand)?;
+            let why = format!("{command} has no such command");
+            (format!("unknown command `{name}`"), why)
+        }
         ErrorKind::MissingRequiredArgument => (
             format!("missing {}", argument?),
             format!("`{command}` requires it"),
@@ -105,11 +103,8 @@ fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
         }
         _ => return None,
     };
-    Some(AppError::usage(
-        what,
-        why,
-        suggestion(error).unwrap_or(help),
-    ))
+    let fix = suggestion(error).unwrap_or(help);
+    Some(AppError::usage(what, why, fix))
 }
 
 fn suggestion(error: &clap::Error) -> Option<String> {

@@ -5,6 +5,7 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
+use ralph_guest::available;
 use ralph_test::{BASE_IMAGE, skip_without_docker};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -199,7 +200,8 @@ fn live_output_survives_a_crash_and_is_continued() {
     let live = project.start();
     let log = || {
         let path = project.run_dir().join("iterations/1.open/output.log");
-        std::fs::read_to_string(path).unwrap_or_default()
+        // The file exists only while a command runs.
+        available(std::fs::read_to_string(path)).unwrap_or_default()
     };
     live.wait_until("it prints", |_| log().contains("begun"));
     let first = log();

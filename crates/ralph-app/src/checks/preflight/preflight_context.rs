@@ -127,7 +127,7 @@ impl<'a> PreflightContext<'a> {
             profiles: app.profiles(),
             app,
             request,
-            providers: providers,
+            providers,
             settings,
             task,
             sandbox,

@@ -107,7 +107,7 @@ impl SelftestGate {
         });
         Ok(Self {
             gate,
-            run_gate: run_gate,
+            run_gate,
             plan,
             decision_log: records,
             login: pass,
