@@ -80,7 +80,7 @@ fn an_invalid_command_line_is_rejected() {
         ),
         (
             &["--model", "gpt"],
-            "model `gpt` is not available — `gpt` does not say its provider, as `openai/gpt` would — name it like `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
+            "model `gpt` is not available — `gpt` has no provider prefix, such as `openai/gpt` — name it like `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
         ),
         (
             &["--model", "scripted:no.jsonl"],
@@ -195,7 +195,7 @@ fn a_repository_that_cannot_be_used_is_refused() {
         refused,
         str![[r"
 ralph: git cannot be used — cannot run git: No such file or directory (os error 2) — install git and make sure it is on PATH
-ralph: sandbox `local` cannot be used — no directory of `PATH` has a program `sh` — add the directory of `sh`, usually `/bin`, to `PATH`
+ralph: sandbox `local` cannot be used — no directory in `PATH` contains `sh` — add the directory of `sh`, usually `/bin`, to `PATH`
 
 "]]
     );

@@ -189,7 +189,7 @@ fn a_missing_rung_is_skipped_and_the_user_is_asked_before_failure() {
     assert!(
         ended
             .stdout
-            .contains("4 times in a row, `max_consecutive_gutter` is 3"),
+            .contains("circling for 4 consecutive iterations, but `max_consecutive_gutter` is 3"),
         "{}",
         ended.stdout
     );

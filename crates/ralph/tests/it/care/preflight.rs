@@ -220,7 +220,7 @@ const BROKEN: [BrokenSetup; 20] = [
     BrokenSetup {
         spoil: |project| project.env("DOCKER_HOST", "ssh://build"),
         args: &["--sandbox", "docker"],
-        told: "sandbox — cannot use Docker Engine `ssh://build`: ",
+        told: "sandbox — sandbox `docker` cannot be used: cannot use Docker Engine `ssh://build`: ",
     },
     BrokenSetup {
         spoil: |project| {
@@ -231,7 +231,7 @@ const BROKEN: [BrokenSetup; 20] = [
             project
         },
         args: &["--sandbox", "docker"],
-        told: "sandbox — the sandbox is configured for 4096 processors, but the Docker Engine's machine has ",
+        told: "sandbox — sandbox `docker` cannot be used: the sandbox is configured for 4096 processors, but the Docker Engine's machine has ",
     },
     BrokenSetup {
         spoil: |project| {

@@ -160,11 +160,11 @@ fn without_an_engine_local_sandboxes_are_still_checked() {
     let lines: Vec<&str> = output.stdout.lines().collect();
     assert_eq!(lines.len(), 1, "{output:?}");
     assert!(lines[0].ends_with(" of run 260301-100000-0004 — its run no longer exists"));
-    let note = "note: docker is skipped — no Docker Engine runs here: there is no socket `/nonexistent/docker.sock` — ";
+    let note = "note: docker is skipped — no Docker Engine is running here: socket `/nonexistent/docker.sock` does not exist — ";
     assert!(output.stderr.starts_with(note), "{output:?}");
 
     let output = prune(&["--type", "docker"]);
-    let error = "ralph: cannot search for stale sandboxes — no Docker Engine runs here: ";
+    let error = "ralph: cannot search for stale sandboxes — no Docker Engine is running here: ";
     assert_eq!((output.code, output.stdout.as_str()), (1, ""));
     assert!(output.stderr.starts_with(error), "{output:?}");
 }
