@@ -317,7 +317,7 @@ there is no run `x` — no run id starts with it, and no task has this id — li
 cannot append to `/s/journal.jsonl` — no storage space — free some space and run `ralph resume`; nothing that was recorded is lost
 run `r` is in use — process 7 works on it — steer it with `ralph pause r` or `ralph stop r`
 run `r` was taken over by pid 8 — its journal was replaced, removed or changed; this process writes nothing more — check its status with `ralph show r`
-run `r` does not belong to this process any more — its journal was replaced, removed or changed; this process writes nothing more — check its status with `ralph show r`
+run `r` no longer belongs to this process — its journal was replaced, removed or changed; this process writes nothing more — check its status with `ralph show r`
 journal `/j` is damaged at line 3 — record 4 does not follow record 2 — restore the file from a copy, or start the task again with `ralph run --new`
 run `r` was written by ralph 9.1.0 (journal format 2), this is ralph [..] (format 1) — upgrade ralph
 run `r` was written by a newer ralph (journal format 2), this is ralph [..] (format 1) — upgrade ralph

@@ -167,8 +167,8 @@ mod tests {
     async fn always_refused_hosts_cannot_be_allowed() {
         let config = gate_config("https://models.example/v1");
         let (gate, run_gate) = config.open().await.unwrap();
-        let credential = "`models.example` has a credential of this run: \
-                          it is reached through the credential port alone";
+        let credential = "`models.example` has a credential of this run, so it is only \
+                          reachable through the credential port";
         for (host, expected) in [
             ("models.example", Err(credential)),
             ("Models.Example:8443", Err(credential)),

@@ -36,7 +36,7 @@ fn a_branch_is_exported_without_anything_that_the_agent_configured() {
     assert!(
         exported
             .stdout
-            .contains("note: its files are the work of a model"),
+            .contains("note: its files were written by a model"),
         "{}",
         exported.stdout
     );

@@ -95,8 +95,8 @@ fn invalid_messages_are_refused_in_one_line() {
             vec!["allow", "last", "a.example"],
             1,
             format!(
-                "cannot allow `a.example` for run `{id}` — its sandbox `local` keeps its commands from \
-                 no host — {see}"
+                "cannot allow `a.example` for run `{id}` — its sandbox `local` does not restrict \
+                 network access — {see}"
             ),
         ),
         (
@@ -202,10 +202,10 @@ fn a_host_can_be_allowed_for_later_runs_too() {
     )
     .unwrap();
     let shown = path.canonicalize().unwrap();
-    for last in ["now", "already"] {
+    for when in ["now", "already"] {
         let output = ralph.run(&["allow", "one", "*.a.example", "--project"]);
         let expected = format!(
-            "run {ONE}: commands can reach `*.a.example` once it resumes\n`{}` lists `*.a.example` {last}\n",
+            "run {ONE}: commands can reach `*.a.example` once it resumes\n`{}` {when} lists `*.a.example`\n",
             shown.display()
         );
         assert_eq!(

@@ -258,7 +258,7 @@ fn an_unusable_fallback_is_skipped() {
         .set("model_profile_fallback", "far");
     project.ralph(&["run"]).expect(10);
     let log = project.file("activity.log");
-    let line = "mitigation: no fallback profile: cannot use the model `zai/glm-4.7`, `ZAI_API_KEY` is not set";
+    let line = "mitigation: skipped fallback profile: cannot use the model `zai/glm-4.7`, `ZAI_API_KEY` is not set";
     assert!(log.contains(line), "{log}");
     assert_eq!(profiles_chosen(&project), ["web"]);
 }
