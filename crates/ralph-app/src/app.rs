@@ -164,7 +164,7 @@ impl App {
 
     fn tokens_in(&self, state: &StateDir, selection: StoreSelection) -> TokenStorage {
         TokenStorage::new(TokenSources {
-            selection: selection,
+            selection,
             files: state.tokens(),
             keyring: providers::keyring(self.search_path()),
             variables: self.environment.agent_credentials(),
