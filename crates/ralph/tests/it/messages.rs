@@ -95,8 +95,8 @@ fn invalid_messages_are_refused_in_one_line() {
             vec!["allow", "last", "a.example"],
             1,
             format!(
-                "cannot allow `a.example` for run `{id}` — its sandbox `local` keeps its commands from \
-                 no host — {see}"
+                "cannot allow `a.example` for run `{id}` — its sandbox `local` does not restrict \
+                 network access — {see}"
             ),
         ),
         (

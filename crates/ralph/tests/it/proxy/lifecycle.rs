@@ -144,7 +144,7 @@ fn invalid_arguments_and_credentials_are_rejected() {
             &[],
             "a\nb\nc",
             1,
-            "cannot take the credential from stdin — expected one or two lines, got 3 — pipe it in: `ralph get-token | ralph proxy`",
+            "cannot read the credential from stdin — expected one or two lines, got 3 — pipe it in: `ralph get-token | ralph proxy`",
         ),
         (
             &["--agent", "mine"],
