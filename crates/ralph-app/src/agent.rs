@@ -44,8 +44,8 @@ pub fn require_model(preset: &Preset, model: Option<&str>) -> Result<(), AppErro
     }
     Err(AppError::usage(
         format!("agent `{}` has no model", preset.name),
-        "it cannot choose one by itself",
-        "name one with `--model`",
+        "it does not choose one itself",
+        "choose one with `--model`",
     ))
 }
 

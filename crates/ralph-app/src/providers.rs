@@ -84,8 +84,8 @@ impl Providers {
             "docker" => Ok(Arc::new(self.docker_provider(container))),
             other => Err(AppError::usage(
                 format!("sandbox `{other}` is not available"),
-                format!("this version has {}", SANDBOX_PROVIDERS.join(", ")),
-                "name one of these with `--sandbox`, or as `sandbox_provider` in the task file",
+                format!("this version supports {}", SANDBOX_PROVIDERS.join(", ")),
+                "choose one of these with `--sandbox`, or with `sandbox_provider` in the task file",
             )),
         }
     }
@@ -104,8 +104,8 @@ impl Providers {
         self.sandbox_provider(&plan.sandbox, plan.container.as_ref(), limits)
     }
 
-    /// Returns the local sandboxes. Their commands can access neither the state directory nor the
-    /// user's configuration, which determines the destinations of credentials.
+    /// Returns the provider of local sandboxes. Their commands can access neither the state directory
+    /// nor the user's configuration, which determines the destinations of credentials.
     pub fn local_provider(&self, limits: LocalLimits) -> Arc<dyn SandboxProvider> {
         let mut provider = LocalProvider::new(self.state.sandboxes(), &self.search_path)
             .with_toolchains(self.toolchains.clone())
@@ -121,15 +121,16 @@ impl Providers {
         Arc::new(provider)
     }
 
-    /// Returns the Docker sandboxes of an engine in the format of `DOCKER_HOST`. They can be listed
-    /// and removed, but not created.
+    /// Returns the sandbox provider of the Docker Engine at `engine`, in the format of `DOCKER_HOST`.
+    /// It can list and remove sandboxes, but not create them.
     pub fn docker_provider_at(&self, engine: Option<String>) -> DockerProvider {
         let mut settings = DockerSettings::new("", self.state.root());
         settings.host = engine;
         DockerProvider::new(settings)
     }
 
-    /// Returns the Docker sandboxes of a plan. Without a plan, existing ones can only be inspected.
+    /// Returns the Docker sandbox provider of a plan. Without a plan it has no image and cannot create
+    /// sandboxes.
     pub fn docker_provider(&self, container: Option<&ContainerPlan>) -> DockerProvider {
         let mut settings = DockerSettings::new("", self.state.root());
         if let Some(plan) = container {
@@ -164,8 +165,8 @@ impl Providers {
         self.services_with_model(plan, (model, models::price_or_highest(choice)), gate_setup)
     }
 
-    /// Returns the services of an existing run. If the user requested another profile, the present
-    /// model need not be usable.
+    /// Returns the services of an existing run. If the run is about to switch to another profile, its
+    /// current model need not be usable.
     pub fn services_for_existing(
         &self,
         (plan, state): (&RunPlan, &RunState),
@@ -176,7 +177,7 @@ impl Providers {
         let model = match (model, &state.wanted_profile) {
             (Ok(model), _) => model,
             (Err(error), Some(profile)) => {
-                tracing::info!(%error, profile, "the run switches to another profile");
+                tracing::info!(%error, profile, "cannot create the current model; the run switches to another profile");
                 Arc::new(AbsentModel::new(&choice.model))
             }
             (Err(error), None) => return Err(error),
@@ -217,14 +218,14 @@ impl Providers {
             AppError::runtime(
                 format!("cannot use the repository `{}`", plan.repo),
                 error.to_string(),
-                "look at the path, then try again",
+                "check the path, then try again",
             )
         })?;
         Ok(Services {
-            sandboxes: match gate_setup.way_out {
-                Some(way_out) if plan.sandbox == "docker" => {
+            sandboxes: match gate_setup.egress {
+                Some(egress) if plan.sandbox == "docker" => {
                     let docker = self.docker_provider(plan.container.as_ref());
-                    Arc::new(docker.with_egress(way_out))
+                    Arc::new(docker.with_egress(egress))
                 }
                 Some(_) | None => self.sandbox_provider_for(plan)?,
             },

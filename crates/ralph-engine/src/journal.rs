@@ -33,7 +33,7 @@ pub enum JournalError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The first record does not create a run.
-    #[error("journal `{}` has no run in it", path.display())]
+    #[error("journal `{}` contains no run", path.display())]
     Empty { path: PathBuf },
     /// A record is damaged.
     #[error("journal `{}` is damaged at line {line}: {why}", path.display())]

@@ -26,7 +26,8 @@ use crate::workbench::Workbench;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes of the probe output that are read.
 const MAX_PROBE_OUTPUT: usize = 4 << 10;
-/// Hosts that are reachable from any network with internet access.
+/// Hosts that respond on any network with internet access. The first one that no rule allows is
+/// probed.
 const WELL_KNOWN_HOSTS: [&str; 4] = [
     "google.com",
     "example.com",
@@ -49,7 +50,7 @@ pub struct PreflightProbe {
 }
 
 impl PreflightProbe {
-    /// Probes nothing: a sandbox without network isolation only has to respond.
+    /// Probes no network: a sandbox without network isolation only has to respond.
     pub fn none() -> Self {
         Self {
             gate: None,
@@ -69,17 +70,17 @@ impl PreflightProbe {
         }
     }
 
-    /// Returns the probe command for the probe program of this sandbox. Without a program, nothing
-    /// is probed.
-    pub fn command(&self, prober: Option<&str>) -> Exec {
-        let Some(prober) = prober.filter(|_| *self != Self::none()) else {
+    /// Returns the probe command for the probe program of this sandbox. Without a program or network
+    /// probes, the command only prints `ok`.
+    pub fn command(&self, program: Option<&str>) -> Exec {
+        let Some(program) = program.filter(|_| *self != Self::none()) else {
             return Exec::shell("echo ok", PROBE_TIMEOUT);
         };
         let gate = self.gate.map(|gate| ("--gate", gate.to_string()));
         let host = self.forbidden.as_ref();
         let host = host.map(|host| ("--host", host.to_string()));
         let direct = self.direct.map(|direct| ("--direct", direct.to_string()));
-        let mut argv = vec![prober.to_owned(), "probe-network".to_owned()];
+        let mut argv = vec![program.to_owned(), "probe-network".to_owned()];
         for (option, value) in [gate, host, direct].into_iter().flatten() {
             argv.extend([option.to_owned(), value]);
         }
@@ -95,13 +96,16 @@ impl PreflightProbe {
     }
 
     /// Returns whether one of these probes caused a refusal at the gate.
-    fn caused(&self, news: &GateEvent) -> bool {
-        let GateEvent::Blocked { host, .. } = news else {
+    fn caused(&self, event: &GateEvent) -> bool {
+        let GateEvent::Blocked { host, .. } = event else {
             return false;
         };
         let forbidden = self.forbidden.as_ref().map(ToString::to_string);
         let direct = self.direct.map(|direct| direct.ip().to_string());
-        [forbidden, direct].iter().flatten().any(|own| own == host)
+        [forbidden, direct]
+            .iter()
+            .flatten()
+            .any(|probed| probed == host)
     }
 }
 
@@ -183,50 +187,50 @@ impl PreflightReport {
     }
 
     /// Returns the problems; without any, work can continue in the sandbox.
-    pub fn problems(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
+    pub fn problems(&self, probe: &PreflightProbe) -> Vec<ProviderProblem> {
         if !self.responds {
             return vec![ProviderProblem {
                 what: format!(
-                    "the sandbox does not answer: the first command {}",
+                    "the sandbox does not answer: the first command failed: {}",
                     self.ended
                 ),
                 fix: "check the sandbox provider with `ralph preflight`".into(),
             }];
         }
-        let mut problems = self.gate_problems(look);
-        problems.extend(self.leaks(look));
-        problems.extend(self.missing_results(look));
+        let mut problems = self.gate_problems(probe);
+        problems.extend(self.leaks(probe));
+        problems.extend(self.missing_results(probe));
         problems
     }
 
     /// Returns the problems with the gate's response.
-    pub fn gate_problems(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
+    pub fn gate_problems(&self, probe: &PreflightProbe) -> Vec<ProviderProblem> {
         let is_wrong = match self.gate {
             // A missing result is a problem of its own.
             ProbeStatus::Status(200) | ProbeStatus::NotReported => false,
-            ProbeStatus::Status(_) | ProbeStatus::NoResponse => look.gate.is_some(),
+            ProbeStatus::Status(_) | ProbeStatus::NoResponse => probe.gate.is_some(),
         };
-        let silent = is_wrong.then(|| ProviderProblem {
+        let problem = is_wrong.then(|| ProviderProblem {
             what: "the gate does not answer from inside the sandbox".into(),
             fix: "check it with `ralph selftest`".into(),
         });
-        silent.into_iter().collect()
+        problem.into_iter().collect()
     }
 
     /// Returns the forbidden destinations that were reached.
-    pub fn leaks(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
+    pub fn leaks(&self, probe: &PreflightProbe) -> Vec<ProviderProblem> {
         let leak = |what: String| ProviderProblem {
             what,
             fix: "do not run tasks there; check it with `ralph selftest`".to_owned(),
         };
         let mut leaks = Vec::new();
         let reached = self.forbidden.into_iter().find(|probed| probed.is_leak());
-        if let (Some(host), Some(ProbeStatus::Status(status))) = (&look.forbidden, reached) {
+        if let (Some(host), Some(ProbeStatus::Status(status))) = (&probe.forbidden, reached) {
             leaks.push(leak(format!(
                 "a command in the sandbox can reach `https://{host}`, which no rule allows: it answered {status}"
             )));
         }
-        if let (Some(address), ProbeStatus::Status(_)) = (look.direct, self.direct) {
+        if let (Some(address), ProbeStatus::Status(_)) = (probe.direct, self.direct) {
             leaks.push(leak(format!(
                 "a command in the sandbox can reach `{address}` past the gate"
             )));
@@ -235,11 +239,11 @@ impl PreflightReport {
     }
 
     /// Returns the probes without a result, which prove nothing.
-    pub fn missing_results(&self, look: &PreflightProbe) -> Vec<ProviderProblem> {
-        let gate = look.gate.filter(|_| self.gate == ProbeStatus::NotReported);
-        let host = look.forbidden.as_ref();
+    pub fn missing_results(&self, probe: &PreflightProbe) -> Vec<ProviderProblem> {
+        let gate = probe.gate.filter(|_| self.gate == ProbeStatus::NotReported);
+        let host = probe.forbidden.as_ref();
         let host = host.filter(|_| self.forbidden.contains(&ProbeStatus::NotReported));
-        let direct = look
+        let direct = probe
             .direct
             .filter(|_| self.direct == ProbeStatus::NotReported);
         let probes: Vec<String> = [
@@ -264,18 +268,18 @@ impl PreflightReport {
     }
 
     /// Returns a short summary of the results, if there are no problems.
-    pub fn summary(&self, look: &PreflightProbe) -> Vec<String> {
-        let gate = look.gate.map(|_| "the gate answers".to_owned());
+    pub fn summary(&self, probe: &PreflightProbe) -> Vec<String> {
+        let gate = probe.gate.map(|_| "the gate answers".to_owned());
         gate.into_iter()
-            .chain(Self::blocked_summary(look))
+            .chain(Self::blocked_summary(probe))
             .collect()
     }
 
     /// Returns a short summary of the unreachable destinations, if there are no problems.
-    pub fn blocked_summary(look: &PreflightProbe) -> Vec<String> {
-        let forbidden = look.forbidden.as_ref();
+    pub fn blocked_summary(probe: &PreflightProbe) -> Vec<String> {
+        let forbidden = probe.forbidden.as_ref();
         let forbidden = forbidden.map(|host| format!("`https://{host}` is blocked"));
-        let direct = look
+        let direct = probe
             .direct
             .map(|address| format!("`{address}` cannot be reached"));
         forbidden.into_iter().chain(direct).collect()
@@ -300,10 +304,11 @@ fn probe_for_run(
     }
 }
 
-/// Lets the gate report a host again when another program tries to reach it.
+/// Resets the hosts that the probes were refused: the gate reports each host once, and must report
+/// it again when another program tries to reach it.
 fn forget_blocked_hosts(gate: &dyn GateControl, own: Vec<GateEvent>) {
-    for news in own {
-        if let GateEvent::Blocked { host, .. } = news {
+    for event in own {
+        if let GateEvent::Blocked { host, .. } = event {
             gate.reset_blocked_host(&host);
         }
     }
@@ -320,7 +325,7 @@ pub(crate) async fn check_sandbox(
         .flat_map(|host| AllowlistEntry::parse(host))
         .collect();
     let gate = controls.open_gate().cloned();
-    let look = match &gate {
+    let probe = match &gate {
         Some(_) => probe_for_run(&recorder.state().plan, allowed),
         None => PreflightProbe::none(),
     };
@@ -329,41 +334,41 @@ pub(crate) async fn check_sandbox(
         record_pending_gate_events(&mut recorder.journal, &**gate)?;
     }
     let mut printed = ProbeOutput::default();
-    let exec = look.command(bench.sandbox.probe_program());
+    let exec = probe.command(bench.sandbox.probe_program());
     let outcome = bench.exec(recorder, controls, exec, &mut printed).await?;
     if let Some(gate) = &gate {
         let (own, others) = gate
             .drain_events()
             .into_iter()
-            .partition(|news| look.caused(news));
+            .partition(|event| probe.caused(event));
         record_gate_events(&mut recorder.journal, others)?;
         forget_blocked_hosts(&**gate, own);
     }
-    let seen = PreflightReport::parse(&printed.text(), &outcome);
-    record_sandbox_check(recorder, &look, &seen, outcome.duration)?;
+    let report = PreflightReport::parse(&printed.text(), &outcome);
+    record_sandbox_check(recorder, &probe, &report, outcome.duration)?;
     bench.is_checked = true;
     Ok(())
 }
 
 fn record_sandbox_check(
     recorder: &mut Recorder,
-    look: &PreflightProbe,
-    seen: &PreflightReport,
-    took: Duration,
+    probe: &PreflightProbe,
+    report: &PreflightReport,
+    duration: Duration,
 ) -> Result<(), RunError> {
-    let problems = seen.problems(look);
+    let problems = report.problems(probe);
     if let Some(first) = problems.first() {
-        let whats: Vec<&str> = problems.iter().map(|problem| &*problem.what).collect();
+        let descriptions: Vec<&str> = problems.iter().map(|problem| &*problem.what).collect();
         return Err(RunError::UnusableSandbox(ProviderProblem {
-            what: whats.join("; "),
+            what: descriptions.join("; "),
             fix: first.fix.clone(),
         }));
     }
-    let words = seen.summary(look);
-    if !words.is_empty() {
+    let summary = report.summary(probe);
+    if !summary.is_empty() {
         recorder.append(SandboxEvent::SandboxChecked {
-            seen: words,
-            duration_ms: took.as_millis().try_into().unwrap_or(u64::MAX),
+            seen: summary,
+            duration_ms: duration.as_millis().try_into().unwrap_or(u64::MAX),
         })?;
     }
     Ok(())

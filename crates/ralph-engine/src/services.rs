@@ -48,7 +48,7 @@ impl Services {
     /// Returns an error with the reason if no other profile can do the work.
     pub(crate) fn check_profile_switch(state: &RunState) -> Result<(), String> {
         match &state.plan.agent {
-            Some(_) => Err("an agent does the work, and it asks a model of its own".into()),
+            Some(_) => Err("an agent does the work, and it calls its own model".into()),
             None => Ok(()),
         }
     }

@@ -370,7 +370,7 @@ impl From<NoStateDirError> for AppError {
         Self::runtime(
             "the location of the state directory is unknown",
             "neither RALPH_HOME nor HOME is set",
-            "set RALPH_HOME to a directory of yours",
+            "set RALPH_HOME to a directory that you can write to",
         )
     }
 }

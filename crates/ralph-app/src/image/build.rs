@@ -135,7 +135,7 @@ fn choose_method(
         Some(DockerfileChoice::File(_)) if request.agent.is_some() => Err(AppError::usage(
             "--agent <NAME> cannot be used with --dockerfile <FILE>",
             "an agent's image has its own Dockerfile",
-            "leave one of them out",
+            "omit one of the two",
         )),
         Some(DockerfileChoice::File(file)) => Ok((BuildMethod::Dockerfile(file.clone()), None)),
         Some(DockerfileChoice::Bundled) => Ok((BuildMethod::BundledDockerfile(agent), None)),

@@ -39,7 +39,7 @@ pub(crate) async fn ensure_image(
         return Err(AppError::usage(
             format!("the image of `{}` is not approved", proposal.file),
             proposal.allows,
-            "see and approve it with `ralph trust`",
+            "review and approve it with `ralph trust`",
         ));
     }
     let recipe = ImageRecipe {

@@ -24,7 +24,7 @@ pub(crate) fn require_known(sandbox: &str) -> Result<(), AppError> {
     };
     Err(AppError::usage(
         format!("sandbox `{sandbox}` is not available"),
-        format!("this version has {}", SANDBOX_PROVIDERS.join(", ")),
+        format!("this version supports {}", SANDBOX_PROVIDERS.join(", ")),
         fix,
     ))
 }

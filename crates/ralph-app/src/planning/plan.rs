@@ -86,8 +86,8 @@ async fn complete(
     let branch = free_branch(&wanted, &source.path, &git, providers).await?;
     let mut notices = source.notices(&git, file).await;
     let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
-    let (network, idle_list) = network.unzip();
-    notices.extend(idle_list.flatten());
+    let (network, unused_list_notice) = network.unzip();
+    notices.extend(unused_list_notice.flatten());
     notices.extend(access.and_then(AgentAccess::destination));
     notices.extend(secrets::unredacted_warning(&providers.redactor));
     notices.extend(sandbox_choice::weaker_sandbox_notice(
@@ -124,7 +124,8 @@ async fn complete(
     Ok((plan, choice, notices))
 }
 
-/// Returns a new id of a run. Ids of the same second differ in the milliseconds and a random part.
+/// Returns a new id of a run. Its suffix combines the millisecond with random bits, so that ids of
+/// the same second usually differ.
 pub(crate) fn new_id(now: Timestamp) -> RunId {
     let millisecond = u64::from(now.subsec_millisecond().unsigned_abs());
     let last = (millisecond << 6) | (random_number() & 0x3f);
@@ -136,7 +137,8 @@ pub(crate) fn random_number() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Returns the model, after checking that it is usable and determining its price.
+/// Returns the model of a request, after checking that it can be used and that the cost limit of the
+/// task can be enforced.
 pub(crate) fn resolve_model(
     request: &RunRequest,
     task: Option<&TaskFile>,
@@ -175,18 +177,18 @@ fn delivery_for(contract: &Contract) -> Delivery {
     }
 }
 
-/// Returns the version of git in its own words. Returns an error if it is too old.
+/// Returns the output of `git --version`, or an error if git cannot be run or is too old.
 pub async fn require_git(git: &HostGit) -> Result<String, AppError> {
-    let said = git.run_as_user(Path::new("/"), &["--version"]).await;
-    let said = said.map_err(|error| {
+    let output = git.run_as_user(Path::new("/"), &["--version"]).await;
+    let output = output.map_err(|error| {
         AppError::runtime(
             "git cannot be used",
             error.to_string(),
             "install git and make sure it is on PATH",
         )
     })?;
-    match GitVersion::parse(&said).filter(GitVersion::is_too_old) {
-        None => Ok(said),
+    match GitVersion::parse(&output).filter(GitVersion::is_too_old) {
+        None => Ok(output),
         Some(version) => Err(AppError::runtime(
             format!("git {version} is too old"),
             GitVersion::requirement(),
@@ -195,7 +197,7 @@ pub async fn require_git(git: &HostGit) -> Result<String, AppError> {
     }
 }
 
-/// Returns the model that is named first in this order: flag, task, environment, file.
+/// Returns the model from the first of these that names one: flag, task, environment, file.
 pub fn model_choice(
     model: Option<&str>,
     profile: Option<&str>,

@@ -24,7 +24,7 @@ pub fn read_bytes(file: &Path, app: &App) -> Result<(PathBuf, Vec<u8>), AppError
     let bytes = read_task_bytes(file, app).map_err(|error| {
         let fix = match &error {
             RegularFileError::Io(_) | RegularFileError::NotRegular { .. } => {
-                "name another file, or write one with `ralph init`"
+                "name another file, or create one with `ralph init`"
             }
             RegularFileError::OutsideRoot { .. } => error.hint(),
         };

@@ -14,27 +14,27 @@ use crate::planning::RunRequest;
 use crate::tokens::{AgentName, AuthMode, StoreSelection};
 
 /// The fix for an unknown agent.
-pub const UNKNOWN_AGENT_HINT: &str = "name one of them, or describe it in your own agents.toml";
+pub const UNKNOWN_AGENT_HINT: &str = "use one of these, or define it in your own agents.toml";
 
 /// Returns the engine of a run: the flags override the task.
 pub fn engine(request: &RunRequest, contract: Option<&Contract>) -> Result<EngineKind, AppError> {
     let chosen = request.engine;
     if chosen == Some(EngineKind::Actions) && request.agent.is_some() {
         return Err(AppError::usage(
-            "`--agent` and `--engine actions` do not go together",
-            "with the engine `actions` ralph asks a model itself",
-            "leave one of them out",
+            "`--agent` cannot be used with `--engine actions`",
+            "with the engine `actions`, ralph calls the model itself",
+            "omit one of the two",
         ));
     }
-    let usual = if request.agent.is_some() {
+    let default = if request.agent.is_some() {
         EngineKind::Agent
     } else {
         contract.map_or(EngineKind::Actions, |contract| contract.engine)
     };
-    Ok(chosen.unwrap_or(usual))
+    Ok(chosen.unwrap_or(default))
 }
 
-/// Returns the agent of a new run, ready to start.
+/// Returns the agent of a new run with its login, or `None` for the engine `actions`.
 pub async fn agent_for_run(
     request: &RunRequest,
     contract: &Contract,
@@ -55,32 +55,32 @@ pub async fn agent_for_run(
     access_for_plan(&plan, app).await.map(Some)
 }
 
-/// Returns the name of the agent, if an agent is the worker.
+/// Returns the name of the agent that a run would use: from the flag, the task or the default.
 pub fn agent_name<'a>(request: &'a RunRequest, contract: Option<&'a Contract>) -> &'a str {
     let task_agent = contract.and_then(|contract| contract.agent.as_deref());
-    let named = request.agent.as_deref().or(task_agent);
-    named.unwrap_or(AgentName::DEFAULT)
+    let chosen = request.agent.as_deref().or(task_agent);
+    chosen.unwrap_or(AgentName::DEFAULT)
 }
 
-/// Rejects a profile for an agent.
+/// Rejects `--profile` for a run whose worker is an agent.
 pub fn refuse_profile(request: &RunRequest) -> Result<(), AppError> {
     if request.profile.is_none() {
         return Ok(());
     }
     Err(AppError::usage(
-        "`--profile` does not go with an agent",
-        "a profile says how ralph asks a model, and the agent asks its own",
-        "name the model with `--model`, as the agent names it",
+        "`--profile` cannot be used with an agent",
+        "a profile configures ralph's model calls, and an agent calls its model itself",
+        "choose the model with `--model`, by the name that the agent uses",
     ))
 }
 
-/// Returns the agent with a name.
+/// Returns the definition of an agent.
 pub fn find_preset(name: &str, app: &App) -> Result<Preset, AppError> {
     let agents = app.agents()?;
     let preset = agents.get(name).map_err(|error| {
         AppError::usage(
             error.to_string(),
-            format!("there are `{}`", error.known.join("`, `")),
+            format!("known agents: `{}`", error.known.join("`, `")),
             UNKNOWN_AGENT_HINT,
         )
     })?;
@@ -102,7 +102,7 @@ fn preset_for_plan(plan: &AgentPlan, app: &App) -> Result<Preset, AppError> {
     })
 }
 
-/// Returns the agent of a plan, ready to start with the same kind of credential.
+/// Returns the agent of a plan with a login of the same kind as in the plan.
 pub async fn access_for_plan(plan: &AgentPlan, app: &App) -> Result<AgentAccess, AppError> {
     let preset = preset_for_plan(plan, app)?;
     require_model(&preset, plan.model.as_deref())?;

@@ -31,7 +31,7 @@ const PRICES_FILE: &str = "prices.json";
 #[derive(Default)]
 pub struct GateSetup {
     /// The egress of the run's sandboxes.
-    pub way_out: Option<Arc<dyn SandboxEgress>>,
+    pub egress: Option<Arc<dyn SandboxEgress>>,
     pub gate: Option<Arc<dyn GateControl>>,
     pub agent: Option<Arc<dyn Agent>>,
     /// The prices that the gate charges, if they are not stored with the run yet.
@@ -51,10 +51,11 @@ pub fn pin_prices(prices: Option<&PriceBook>, directory: &Path) -> Result<(), Ap
     Ok(durable::write(&path, &bytes)?)
 }
 
-/// The login settings of an agent.
+/// The login settings of an agent: the address of the gate and the environment with the placeholder
+/// token.
 struct AgentLogin {
     base_url: String,
-    login: BTreeMap<String, String>,
+    environment: BTreeMap<String, String>,
 }
 
 impl Providers {
@@ -73,13 +74,13 @@ impl Providers {
                 ..GateSetup::default()
             });
         }
-        let (credential, route, named) = match login {
+        let (credential, route, custom_endpoint) = match login {
             Some(ProviderLogin {
                 credential,
                 route,
-                custom_endpoint: named,
+                custom_endpoint,
                 ..
-            }) => (Some(credential), Some(route), named),
+            }) => (Some(credential), Some(route), custom_endpoint),
             None => (None, None, None),
         };
         let pinned = Self::pinned_prices(directory)?;
@@ -93,7 +94,7 @@ impl Providers {
             network: plan.network.clone().unwrap_or_default(),
             routes: Vec::from_iter(route),
             provider_tools: provider_tools(plan),
-            private_providers: Vec::from_iter(named),
+            private_providers: Vec::from_iter(custom_endpoint),
             prices: prices.clone(),
             egress_log: directory.join(EGRESS_LOG),
             redactor: self.redactor.clone(),
@@ -107,14 +108,14 @@ impl Providers {
             let token = route.placeholder().as_str().to_owned();
             self.redactor.learn("gate token", Secret::new(token));
         }
-        let (way_out, address) = connect_gate(plan.network.as_ref(), &gate, &run_gate).await?;
-        let told = gate.routes().first().zip(credential);
-        let told = told.map_or_else(AgentLogin::none, |(route, credential)| {
+        let (egress, address) = connect_gate(plan.network.as_ref(), &gate, &run_gate).await?;
+        let agent_login = gate.routes().first().zip(credential);
+        let agent_login = agent_login.map_or_else(AgentLogin::none, |(route, credential)| {
             AgentLogin::new(route, &credential, address)
         });
-        let agent = access.map(|access| self.agent(&access, told));
+        let agent = access.map(|access| self.agent(&access, agent_login));
         Ok(GateSetup {
-            way_out,
+            egress,
             gate: Some(run_gate),
             agent: agent.transpose()?,
             unpinned_prices: (!is_pinned).then_some(prices),
@@ -128,7 +129,7 @@ impl Providers {
             AppError::runtime(
                 format!("cannot use the prices in `{}`", path.display()),
                 why,
-                "put back a copy of the file, or remove it to use today's prices",
+                "restore the file from a copy, or remove it to use the current prices",
             )
         };
         let file = match read_regular(&path, directory, MAX_PRICE_BYTES) {
@@ -140,19 +141,19 @@ impl Providers {
         prices.map(Some).map_err(|error| damaged(error.to_string()))
     }
 
-    fn agent(&self, access: &AgentAccess, told: AgentLogin) -> Result<Arc<dyn Agent>, AppError> {
+    fn agent(&self, access: &AgentAccess, login: AgentLogin) -> Result<Arc<dyn Agent>, AppError> {
         let settings = PresetAgentSettings {
             model: access.model.clone(),
-            base_url: told.base_url,
-            login: told.login,
+            base_url: login.base_url,
+            login: login.environment,
             clock: self.clock.clone(),
         };
         match access.preset.build_agent(&settings) {
             Ok(agent) => Ok(Arc::from(agent)),
             Err(error) => Err(AppError::usage(
                 error.to_string(),
-                "it cannot choose one by itself",
-                "name one with `--model`",
+                "it does not choose one itself",
+                "choose one with `--model`",
             )),
         }
     }
@@ -170,7 +171,7 @@ impl AgentLogin {
     fn none() -> Self {
         Self {
             base_url: String::new(),
-            login: BTreeMap::new(),
+            environment: BTreeMap::new(),
         }
     }
 
@@ -180,13 +181,17 @@ impl AgentLogin {
         address: SocketAddr,
     ) -> Self {
         let base_url = route.base_url(address);
-        let login = credential.environment(route.placeholder().as_str(), &base_url);
-        Self { base_url, login }
+        let environment = credential.environment(route.placeholder().as_str(), &base_url);
+        Self {
+            base_url,
+            environment,
+        }
     }
 }
 
-/// Returns the connection to the gate, and the address of its credential port for the agent: inside
-/// a container, or on this machine.
+/// Connects the run to its gate. A container gets an egress and a fixed address inside it; without a
+/// network plan, the agent uses a port on this machine. Returns the egress and the address of the
+/// credential port.
 async fn connect_gate(
     network: Option<&NetworkPlan>,
     gate: &Gate,
@@ -208,9 +213,9 @@ async fn connect_gate(
 
 fn gate_error(error: &dyn std::error::Error) -> AppError {
     AppError::runtime(
-        "the gate of the sandbox cannot be opened",
+        "cannot open the gate of the sandbox",
         error.to_string(),
-        "look at the base URL of its provider, and at the limits of this user (`ulimit -a`)",
+        "check the base URL of its provider and the limits of this user (`ulimit -a`)",
     )
 }
 

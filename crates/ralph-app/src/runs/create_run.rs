@@ -15,7 +15,7 @@ use crate::error::AppError;
 use crate::planning::{self, PlannedRun, random_number};
 use crate::providers::Providers;
 
-/// The number of ids to try.
+/// The number of ids to try before giving up.
 const MAX_ID_ATTEMPTS: usize = 1_000;
 
 /// Whether a run may be created while another run of the same task is unfinished.
@@ -38,7 +38,7 @@ pub(super) fn reserve(plan: &mut RunPlan, providers: &Providers) -> Result<(), A
     }
     Err(AppError::runtime(
         "cannot find an id for the run",
-        format!("{MAX_ID_ATTEMPTS} ids of this second are in use"),
+        format!("{MAX_ID_ATTEMPTS} generated ids are in use"),
         "try again",
     ))
 }
@@ -76,8 +76,9 @@ pub(super) async fn create(
         providers.redactor.clone(),
     )?;
     drop(creating);
-    // Without this record, a script that a profile names would replace all other profiles. The same
-    // applies to a price that is not built in: a resumed run continues to use it.
+    // The plan names only the model. Without this record, a resumed run would treat a profile's
+    // script as one that is named directly, which replaces all profiles, and would not know a price
+    // that is not built in.
     let is_recorded = choice.profile.is_some() || (choice.price.is_some() && !choice.is_local());
     let chosen = is_recorded.then(|| {
         Event::Run(RunEvent::ModelChosen {

@@ -53,7 +53,7 @@ fn run_failed(dir: &RunDir, error: RunError) -> AppError {
     let name = dir.root().file_name();
     let run = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     AppError::runtime(
-        format!("run `{run}` cannot go on"),
+        format!("cannot continue run `{run}`"),
         error.to_string(),
         error.hint(),
     )

@@ -56,9 +56,9 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
     let gate_setup = providers.set_up_gate(&plan, access, dir.root()).await?;
     pin_prices(gate_setup.unpinned_prices.as_ref(), dir.root())?;
     let services = providers.services_for_existing((&plan, state), gate_setup)?;
-    let weaker = changed_confinement(&plan, &*services.sandboxes);
+    let confinement_notice = changed_confinement(&plan, &*services.sandboxes);
     let notices = prune::prune_orphans(&plan, &providers).await;
-    for message in notices.into_iter().chain(weaker) {
+    for message in notices.into_iter().chain(confinement_notice) {
         journal.append(RunEvent::Notice { message })?;
     }
     Ok(ResumeOutcome::Ready(Box::new(ReadyRun {
@@ -74,7 +74,7 @@ fn changed_confinement(plan: &RunPlan, sandboxes: &dyn SandboxProvider) -> Optio
     let planned = plan.local?.confinement;
     let now = sandboxes.confinement()?;
     (now != planned).then(|| {
-        let (walls, limits) = (now.describe_isolation(), now.describe_limits());
-        format!("the confinement of local commands has changed: {walls} · {limits}")
+        let (isolation, limits) = (now.describe_isolation(), now.describe_limits());
+        format!("the confinement of local commands has changed: {isolation} · {limits}")
     })
 }

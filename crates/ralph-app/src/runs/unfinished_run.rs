@@ -20,7 +20,7 @@ pub struct UnfinishedRun {
     is_held: bool,
 }
 
-/// What to do with it.
+/// What to do with an unfinished run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnfinishedRunChoice {
     /// Continues the unfinished run.
@@ -29,7 +29,7 @@ pub enum UnfinishedRunChoice {
     New,
 }
 
-/// Returns the last run of a task file if it is unfinished.
+/// Returns the last readable run of a task file if it is unfinished.
 pub fn find_unfinished(
     file: &str,
     state_dir: &StateDir,
@@ -45,6 +45,7 @@ pub fn find_unfinished(
             Err(error @ (JournalError::Newer { .. } | JournalError::Unknown { .. })) => {
                 return Err(newer_version_error(error));
             }
+            // A run with an unreadable journal cannot be continued.
             Err(_) => continue,
         };
         let status = if state.status.needs_process() {
@@ -75,16 +76,16 @@ impl UnfinishedRun {
     /// Returns the user's choice from the flags, or else asks the user.
     pub fn choose(
         &self,
-        said: Option<UnfinishedRunChoice>,
+        flag: Option<UnfinishedRunChoice>,
         questions: &dyn StartQuestions,
     ) -> Result<UnfinishedRunChoice, AppError> {
-        if said == Some(UnfinishedRunChoice::New) {
+        if flag == Some(UnfinishedRunChoice::New) {
             return Ok(UnfinishedRunChoice::New);
         }
         if self.is_held {
             return Err(self.refusal());
         }
-        if said == Some(UnfinishedRunChoice::Resume) || questions.continue_run(self) {
+        if flag == Some(UnfinishedRunChoice::Resume) || questions.continue_run(self) {
             return Ok(UnfinishedRunChoice::Resume);
         }
         Err(self.refusal())
@@ -104,7 +105,7 @@ impl UnfinishedRun {
         }
         AppError::runtime(
             format!("run `{id}` of this task is {}", self.status),
-            "it has not come to its end",
+            "it has not finished",
             format!("continue it with `ralph resume {id}`, or start over with `ralph run --new`"),
         )
     }
@@ -153,9 +154,9 @@ impl UnfinishedRun {
             return Ok(());
         };
         Err(AppError::usage(
-            format!("`{flag}` cannot change a run that goes on"),
-            "it goes on with what it was planned with",
-            "leave it out, or start over with `ralph run --new`",
+            format!("`{flag}` cannot change an existing run"),
+            "a run continues with the options that it was planned with",
+            "omit it, or start over with `ralph run --new`",
         ))
     }
 }

@@ -97,7 +97,7 @@ pub fn refusal_error(review: &TrustReview, task: &Path, layers: &ConfigLayers) -
     AppError::usage(
         "this repository needs your approval",
         why.unwrap_or_default() + &more(review.pending.len()),
-        format!("see and approve it with `{command}`"),
+        format!("review and approve it with `{command}`"),
     )
 }
 

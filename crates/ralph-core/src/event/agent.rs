@@ -9,7 +9,6 @@ use crate::ports::{AgentEnd, AgentEvent, AgentReport, TokenUsage};
 /// A session of an agent's program in the sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are named for their values")]
 pub enum AgentSessionEvent {
     /// Intent: the agent's program is about to be started in the sandbox.
     AgentStarted {

@@ -8,7 +8,6 @@ use crate::run::Command;
 /// A command of the user, and its effects that need no iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are named for their values")]
 pub enum CommandEvent {
     /// A command was accepted or rejected.
     CommandReceived {

@@ -8,7 +8,6 @@ use crate::ports::PullRequest;
 /// Commits are imported, pushed and put into a pull request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are named for their values")]
 pub enum DeliveryEvent {
     /// The sandbox's commits are in the host's repository.
     CommitsImported { head: CommitId, commits: u64 },

@@ -10,7 +10,6 @@ use crate::ports::TokenUsage;
 /// Calls to the doctor, its reports, and their application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are named for their values")]
 pub enum DoctorEvent {
     /// Intent: the doctor is about to be called.
     DoctorAsked {

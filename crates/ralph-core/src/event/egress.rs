@@ -7,7 +7,6 @@ use crate::net::{ProviderTool, ProviderToolAction};
 /// Outbound traffic that the gate blocked or screened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are named for their values")]
 pub enum EgressEvent {
     /// A connection from the sandbox to this host was blocked.
     HostBlocked {

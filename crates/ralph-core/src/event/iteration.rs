@@ -13,7 +13,6 @@ use crate::verdict::CheckResult;
 /// An iteration, its actions, claims and tests, and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are named for their values")]
 pub enum IterationEvent {
     /// An iteration starts.
     IterationStarted { iteration: u32, head: CommitId },

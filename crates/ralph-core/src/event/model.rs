@@ -9,7 +9,6 @@ use crate::ports::TokenUsage;
 /// Calls to the model within an iteration, and their replies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are named for their values")]
 pub enum ModelEvent {
     /// Intent: the model is about to be called.
     ModelAsked {

@@ -15,7 +15,6 @@ use crate::task::RunMode;
 /// The run's status, terms and model, and records that belong to no iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are named for their values")]
 pub enum RunEvent {
     /// The run exists. Always the first event.
     RunCreated { plan: Box<RunPlan> },

@@ -18,7 +18,6 @@ pub enum SandboxPurpose {
 /// Sandboxes are created, prepared, inspected and removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are named for their values")]
 pub enum SandboxEvent {
     /// A sandbox was created.
     SandboxCreated {

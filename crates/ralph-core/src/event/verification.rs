@@ -8,7 +8,6 @@ use crate::verdict::{CheckResult, VerifyFinding};
 /// The checks at the base commit and in clean rooms, and the verdicts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are named for their values")]
 pub enum VerificationEvent {
     /// Intent: the checks are about to run at the base commit, before any work.
     BaselineStarted { commit: CommitId },

@@ -180,8 +180,14 @@ fn describe_applied(
     profile: Option<&str>,
     refused: &[String],
 ) -> String {
+    let guardrail_noun = if guardrails == 1 {
+        "guardrail"
+    } else {
+        "guardrails"
+    };
+    let edit_noun = if edits == 1 { "edit" } else { "edits" };
+    let mut done = format!("{guardrails} {guardrail_noun}, {edits} {edit_noun} of the task");
     // Writing to a String cannot fail.
-    let mut done = format!("{guardrails} guardrails, {edits} edits of the task");
     if let Some(profile) = profile {
         let _ = write!(done, ", profile `{profile}`");
     }

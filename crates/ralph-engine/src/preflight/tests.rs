@@ -18,9 +18,9 @@ fn deny_all_probe() -> PreflightProbe {
 }
 
 /// Returns the problems.
-fn problems(look: &PreflightProbe, text: &str, ended: ExecStatus) -> Vec<String> {
-    let seen = PreflightReport::parse(text, &outcome(ended));
-    let problems = seen.problems(look);
+fn problems(probe: &PreflightProbe, text: &str, ended: ExecStatus) -> Vec<String> {
+    let report = PreflightReport::parse(text, &outcome(ended));
+    let problems = report.problems(probe);
     problems.into_iter().map(|problem| problem.what).collect()
 }
 
@@ -31,13 +31,13 @@ fn passing_probes_are_summarized() {
         problems(&deny_all_probe(), text, ExecStatus::Exited(0)),
         [""; 0]
     );
-    let seen = PreflightReport::parse(text, &outcome(ExecStatus::Exited(0)));
+    let report = PreflightReport::parse(text, &outcome(ExecStatus::Exited(0)));
     let good = [
         "the gate answers",
         "`https://google.com` is blocked",
         "`1.1.1.1:443` cannot be reached",
     ];
-    assert_eq!(seen.summary(&deny_all_probe()), good);
+    assert_eq!(report.summary(&deny_all_probe()), good);
     assert_eq!(
         problems(&PreflightProbe::none(), "ok\n", ExecStatus::Exited(0)),
         [""; 0]
@@ -53,12 +53,12 @@ fn every_failed_probe_is_reported() {
         (
             "",
             ExecStatus::Exited(127),
-            &["the sandbox does not answer: the first command exit 127"][..],
+            &["the sandbox does not answer: the first command failed: exit 127"][..],
         ),
         (
             "",
             ExecStatus::TimedOut,
-            &["the sandbox does not answer: the first command timed out (124)"],
+            &["the sandbox does not answer: the first command failed: timed out (124)"],
         ),
         (
             "ok\ngate 000\nhost 000\nname 000\ndirect blocked\n",
@@ -149,11 +149,11 @@ fn the_probed_host_is_not_allowed_by_the_rules() {
         (list(&["google.com:8443"]), Some("example.com")),
         (EgressPolicy::AllowAll, None),
     ] {
-        let look = PreflightProbe::for_rules(&EgressRules::new(policy.clone()));
-        let forbidden = look.forbidden.as_ref().map(ToString::to_string);
+        let probe = PreflightProbe::for_rules(&EgressRules::new(policy.clone()));
+        let forbidden = probe.forbidden.as_ref().map(ToString::to_string);
         assert_eq!(forbidden.as_deref(), expected, "{policy:?}");
         assert_eq!(
-            (look.gate, look.direct),
+            (probe.gate, probe.direct),
             (Some(CREDENTIAL_ADDRESS), Some(PUBLIC_ADDRESS))
         );
     }

@@ -13,7 +13,7 @@ is_wanted() {
     esac
 }
 
-judge() { # name, what was tried, what came out, what should have
+check() { # name, input, actual, expected
     if [ "$3" = "$4" ]; then
         passed=$((passed + 1))
         echo "ok    $1: $2"
@@ -25,7 +25,7 @@ judge() { # name, what was tried, what came out, what should have
 
 expect() { # name, title, slug
     is_wanted "$1" || return 0
-    judge "$1" "'$2'" "$(sh slug.sh "$2")" "$3"
+    check "$1" "'$2'" "$(sh slug.sh "$2")" "$3"
 }
 
 expect lowercase "Hello" "hello"
@@ -36,7 +36,7 @@ expect punctuation "What's new?" "whats-new"
 expect punctuation "(a) b, c." "a-b-c"
 if is_wanted usage; then
     sh slug.sh >/dev/null 2>&1
-    judge usage "no title" "exit $?" "exit 2"
+    check usage "no title" "exit $?" "exit 2"
 fi
 
 echo "$passed passed, $failed failed"

@@ -43,7 +43,7 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppErr
                 return Err(AppError::runtime(
                     format!("there is no task file `{name}`"),
                     "",
-                    "name another file, or write one with `ralph init`",
+                    "name another file, or create one with `ralph init`",
                 ));
             }
             vec![LintFinding::missing_task_file(&name)]

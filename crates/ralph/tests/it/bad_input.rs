@@ -52,11 +52,11 @@ fn an_invalid_command_line_is_rejected() {
         ),
         (
             &["--sandbox", "nope"],
-            "sandbox `nope` is not available — this version has local, docker — use `docker`, which runs commands in containers, or `local`, which does not isolate them",
+            "sandbox `nope` is not available — this version supports local, docker — use `docker`, which runs commands in containers, or `local`, which does not isolate them",
         ),
         (
             &["--sandbox", "dockre"],
-            "sandbox `dockre` is not available — this version has local, docker — did you mean `docker`?",
+            "sandbox `dockre` is not available — this version supports local, docker — did you mean `docker`?",
         ),
         (
             &["--nope"],
@@ -64,11 +64,11 @@ fn an_invalid_command_line_is_rejected() {
         ),
         (
             &["nope.md"],
-            "cannot read the task file `nope.md` — No such file or directory (os error 2) — name another file, or write one with `ralph init`",
+            "cannot read the task file `nope.md` — No such file or directory (os error 2) — name another file, or create one with `ralph init`",
         ),
         (
             &["."],
-            "cannot read the task file `.` — it is a directory, not a regular file — name another file, or write one with `ralph init`",
+            "cannot read the task file `.` — it is a directory, not a regular file — name another file, or create one with `ralph init`",
         ),
     ] {
         assert_refused(&project, project.run_with(args), 2, line);
@@ -254,7 +254,7 @@ fn a_state_directory_that_cannot_be_used_is_refused() {
         &project,
         project.run(),
         1,
-        "the location of the state directory is unknown — neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours",
+        "the location of the state directory is unknown — neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory that you can write to",
     );
     let project = ready();
     let Some(_mounted) = TmpfsMount::at(&project.home(), "ro") else {

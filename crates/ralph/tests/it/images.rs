@@ -106,7 +106,7 @@ ralph: invalid value `cursor` for --agent <NAME> — no image for agent `cursor`
 ralph: invalid value `Big` for --tag <NAME> — `Big` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image build --help`
 ralph: --nix cannot be used with --dockerfile [<FILE>] — only one of them can be given — see `ralph image build --help`
 ralph: --nix cannot be used with --agent <NAME> — only one of them can be given — see `ralph image build --help`
-ralph: --agent <NAME> cannot be used with --dockerfile <FILE> — an agent's image has its own Dockerfile — leave one of them out
+ralph: --agent <NAME> cannot be used with --dockerfile <FILE> — an agent's image has its own Dockerfile — omit one of the two
 ralph: invalid value `../containers/x` for --image <NAME> — `../containers/x` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — see `ralph image pull --help`
 ralph: --image <NAME> cannot be used with --agent <NAME> — only one of them can be given — see `ralph image status --help`
 ralph: invalid image name in `ralph.toml` — `My Image` is not an image name: it must consist of lower-case letters, digits and single separators, as in `name:tag` or `registry/name:tag` — correct `image` and `base_image` under `[sandbox]`

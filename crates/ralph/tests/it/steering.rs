@@ -78,8 +78,8 @@ fn a_refusal_is_reported() {
         (
             1,
             format!(
-                "ralph: cannot rotate run `{ONE}` — its commit is being verified — see where it \
-                 stands with `ralph show {ONE}`\n"
+                "ralph: cannot rotate run `{ONE}` — its commit is being verified — check its \
+                 status with `ralph show {ONE}`\n"
             )
         )
     );

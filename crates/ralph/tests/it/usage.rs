@@ -87,7 +87,7 @@ fn every_failure_is_one_line_and_exit_1() {
         lines,
         str![[r"
 ralph: there are no runs yet — nothing has been started with this state directory — start one with `ralph run`
-ralph: there is no task file `ralph_task.md` — name another file, or write one with `ralph init`
+ralph: there is no task file `ralph_task.md` — name another file, or create one with `ralph init`
 ralph: cannot read `.` — it is a directory, not a regular file — name a task file that you can read
 ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
 ralph: there is no run `unknown` — no run id starts with it, and no task has this id — list them with `ralph runs`
@@ -149,7 +149,7 @@ fn without_a_home_there_is_one_clear_line() {
             stdout: String::new(),
             stderr:
                 "ralph: the location of the state directory is unknown — neither RALPH_HOME nor HOME \
-                     is set — set RALPH_HOME to a directory of yours\n"
+                     is set — set RALPH_HOME to a directory that you can write to\n"
                     .into(),
         }
     );

@@ -15,7 +15,7 @@ pub(super) async fn check_agent(context: &PreflightContext<'_>) -> Option<CheckO
     match &context.worker {
         PreflightWorker::Model => None,
         PreflightWorker::Unknown => Some(CheckOutcome::NotRun(
-            "the task file cannot be used, and may choose one".into(),
+            "the task file may choose an agent, but cannot be used".into(),
         )),
         PreflightWorker::Contradiction(error) | PreflightWorker::Agent(Err(error)) => {
             Some(error.clone().into())
@@ -38,16 +38,16 @@ async fn check_startable(preset: &Preset, context: &PreflightContext<'_>) -> Che
     if is_local && !program.contains('/') && find_program(search_path, program).is_none() {
         return CheckOutcome::failed(
             format!(
-                "there is no `{program}` on PATH, which the agent `{}` is started as",
+                "`{program}`, the program of agent `{}`, is not on PATH",
                 preset.name
             ),
-            "install it, or let it work in a container with `--sandbox docker`",
+            "install it, or run the agent in a container with `--sandbox docker`",
         );
     }
     if let Err(error) = check_script(preset, context).await {
         return error.into();
     }
-    CheckOutcome::Passed(format!("{}, which is started as `{program}`", preset.name))
+    CheckOutcome::Passed(format!("{}, started as `{program}`", preset.name))
 }
 
 /// Checks for the agent's script. Another check reports a missing repository.
@@ -73,13 +73,14 @@ pub(super) async fn check_credential(context: &PreflightContext<'_>) -> Option<C
         }
         PreflightWorker::Agent(Ok(preset)) => preset,
     };
-    Some(match find_credential(preset, context).await {
-        Ok(told) => CheckOutcome::Passed(told),
+    Some(match describe_found_credential(preset, context).await {
+        Ok(description) => CheckOutcome::Passed(description),
         Err(error) => error.into(),
     })
 }
 
-async fn find_credential(
+/// Finds the agent's credential and describes it.
+async fn describe_found_credential(
     preset: &Preset,
     context: &PreflightContext<'_>,
 ) -> Result<String, AppError> {
@@ -87,19 +88,15 @@ async fn find_credential(
     let Some(chosen) = agent::find_credential(preset, None, &tokens).await? else {
         return Ok(format!("`{}` needs none", preset.name));
     };
-    let told = describe_credential(&chosen.found, tokens.now());
+    let description = describe_credential(&chosen.found, tokens.now());
     agent::login_from_credential(chosen)?;
-    Ok(told)
+    Ok(description)
 }
 
-/// Describes the configured destination of a credential, its store and its expiry, without
-/// revealing the credential.
+/// Describes a credential without revealing it: its kind, its configured destination, its store and
+/// its expiry.
 pub(in crate::checks) fn describe_credential(found: &FoundToken, now: jiff::Timestamp) -> String {
-    let FoundToken {
-        token,
-        mode,
-        store: place,
-    } = found;
+    let FoundToken { token, mode, store } = found;
     let address = token.base_url.as_ref();
     let mode = address.map_or_else(
         || mode.to_string(),
@@ -108,8 +105,8 @@ pub(in crate::checks) fn describe_credential(found: &FoundToken, now: jiff::Time
     match (token.expires, token.days_left(now)) {
         (Some(expires), Some(days)) => {
             let date = format_date(expires);
-            format!("{mode}, found in {place}, expires {date}, {days} days remaining")
+            format!("{mode}, found in {store}, expires {date}, {days} days remaining")
         }
-        (_, _) => format!("{mode}, found in {place}, no expiry known"),
+        (_, _) => format!("{mode}, found in {store}, no expiry known"),
     }
 }

@@ -111,9 +111,11 @@ impl PreflightCheck {
     pub(super) fn skip_reason(self) -> Option<&'static str> {
         match self {
             Self::Task => Some("there is no ralph_task.md here, so no task file was checked"),
-            Self::Repository => Some("without a task file no repository was checked"),
-            Self::Agent => Some("ralph asks the model itself, so no agent was checked"),
-            Self::Network => Some("commands of this sandbox provider reach whatever you reach"),
+            Self::Repository => Some("there is no task file, so no repository was checked"),
+            Self::Agent => Some("ralph calls the model itself, so no agent was checked"),
+            Self::Network => {
+                Some("this sandbox provider does not restrict the network access of commands")
+            }
             Self::Image => Some("this sandbox provider needs no image"),
             Self::Git
             | Self::State

@@ -28,42 +28,42 @@ pub(super) fn check_state_dir(context: &PreflightContext<'_>) -> CheckOutcome {
         Err(error) => return error.clone().into(),
     };
     let shown = root.display();
-    let Some(place) = nearest_existing(root) else {
+    let Some(existing) = nearest_existing(root) else {
         return CheckOutcome::failed(
-            format!("no directory of `{shown}` can be looked at"),
-            "set RALPH_HOME to a directory of yours",
+            format!("no parent directory of `{shown}` exists"),
+            "set RALPH_HOME to a directory that you can write to",
         );
     };
-    let usable = place.is_dir() && access(&place, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+    let usable = existing.is_dir() && access(&existing, Access::WRITE_OK | Access::EXEC_OK).is_ok();
     if !usable {
         return CheckOutcome::failed(
-            format!("cannot write in `{}`", place.display()),
-            "make it a directory that you can write, or set RALPH_HOME to another",
+            format!("cannot write to `{}`", existing.display()),
+            "make it a writable directory, or set RALPH_HOME to another one",
         );
     }
-    CheckOutcome::Passed(if place == root {
+    CheckOutcome::Passed(if existing == root {
         shown.to_string()
     } else {
-        format!("{shown}, which the first run makes")
+        format!("{shown}, which the first run creates")
     })
 }
 
 /// Checks the disk space for the state, and for containers if the engine is on this machine.
 pub(super) fn check_disk(context: &PreflightContext<'_>) -> CheckOutcome {
-    let mut places = Vec::new();
+    let mut directories = Vec::new();
     if let Ok(providers) = &context.providers {
         let fix = "free some space, or set RALPH_HOME to a directory on another disk";
-        places.push((providers.state.root().to_owned(), MIN_STATE_BYTES, fix));
+        directories.push((providers.state.root().to_owned(), MIN_STATE_BYTES, fix));
     }
     if let Some((_, facts)) = &context.engine
         && facts.is_local_socket
         && !facts.is_desktop
         && Path::new(&facts.data_root).exists()
     {
-        let fix = "make room with `docker system prune`, which removes what no container uses";
-        places.push((PathBuf::from(&facts.data_root), MIN_ENGINE_BYTES, fix));
+        let fix = "free disk space with `docker system prune`, which removes everything that no container uses";
+        directories.push((PathBuf::from(&facts.data_root), MIN_ENGINE_BYTES, fix));
     }
-    let spaces = places.iter().filter_map(|(path, needed, fix)| {
+    let spaces = directories.iter().filter_map(|(path, needed, fix)| {
         let free = free_bytes(path)?;
         Some((path.as_path(), free, *needed, *fix))
     });
@@ -71,18 +71,22 @@ pub(super) fn check_disk(context: &PreflightContext<'_>) -> CheckOutcome {
 }
 
 fn check_space(spaces: &[(&Path, u64, u64, &str)]) -> CheckOutcome {
-    let told = |path: &Path, free| format!("`{}` has {} free", path.display(), gibibytes(free));
+    let describe = |path: &Path, free| format!("`{}` has {} free", path.display(), gibibytes(free));
     let problems = spaces
         .iter()
         .filter(|(_, free, needed, _)| free < needed)
         .map(|(path, free, needed, fix)| ProviderProblem {
-            what: format!("{}, {} is needed", told(path, *free), gibibytes(*needed)),
+            what: format!(
+                "{}, {} is needed",
+                describe(path, *free),
+                gibibytes(*needed)
+            ),
             fix: (*fix).to_owned(),
         });
     CheckOutcome::from_problems(problems.collect(), || {
         let seen: Vec<String> = spaces
             .iter()
-            .map(|(path, free, _, _)| told(path, *free))
+            .map(|(path, free, _, _)| describe(path, *free))
             .collect();
         seen.join(", ")
     })
@@ -95,9 +99,9 @@ fn gibibytes(bytes: u64) -> String {
 
 /// Returns the free bytes at a path, or `None` if they cannot be determined.
 fn free_bytes(path: &Path) -> Option<u64> {
-    let place = nearest_existing(path)?;
-    let stat = statvfs(&place).inspect_err(
-        |error| tracing::warn!(%error, path = %place.display(), "cannot measure the free space"),
+    let existing = nearest_existing(path)?;
+    let stat = statvfs(&existing).inspect_err(
+        |error| tracing::warn!(%error, path = %existing.display(), "cannot measure the free space"),
     );
     let Ok(stat) = stat else {
         return None;
@@ -107,8 +111,10 @@ fn free_bytes(path: &Path) -> Option<u64> {
 
 /// Returns the path, or its nearest existing ancestor.
 fn nearest_existing(path: &Path) -> Option<PathBuf> {
-    let mut places = path.ancestors();
-    places.find(|place| place.exists()).map(Path::to_path_buf)
+    let mut ancestors = path.ancestors();
+    ancestors
+        .find(|ancestor| ancestor.exists())
+        .map(Path::to_path_buf)
 }
 
 #[cfg(test)]

@@ -27,8 +27,8 @@ pub(super) async fn check_gate(context: &PreflightContext<'_>) -> Option<CheckOu
             let plan = network::network_plan(&settings.sandbox.network, hosts.unwrap_or_default());
             Some(match plan {
                 Ok(plan) => {
-                    let idle = network::unused_list_notice(&settings.sandbox.network);
-                    check_container_gate(plan, idle, providers).await
+                    let notice = network::unused_list_notice(&settings.sandbox.network);
+                    check_container_gate(plan, notice, providers).await
                 }
                 Err(error) => error.into(),
             })
@@ -42,13 +42,13 @@ pub(super) async fn check_gate(context: &PreflightContext<'_>) -> Option<CheckOu
 
 async fn check_container_gate(
     plan: NetworkPlan,
-    idle: Option<String>,
+    notice: Option<String>,
     providers: &Providers,
 ) -> CheckOutcome {
-    let idle = idle.map_or_else(String::new, |idle| format!("; {idle}"));
-    let told = format!("{}{idle}", describe_policy(&plan));
+    let notice = notice.map_or_else(String::new, |notice| format!("; {notice}"));
+    let description = format!("{}{notice}", describe_policy(&plan));
     match open_gate(plan, providers).await {
-        Ok(_) => CheckOutcome::Passed(told),
+        Ok(_) => CheckOutcome::Passed(description),
         Err(error) => error.into(),
     }
 }
@@ -60,13 +60,14 @@ async fn check_agent_gate(providers: &Providers) -> CheckOutcome {
     };
     match CredentialPort::open(gate).await {
         Ok(_) => CheckOutcome::Passed(
-            "the agent asks its model through the gate, and reaches whatever else you reach".into(),
+            "the agent's model calls go through the gate; its other connections are not restricted"
+                .into(),
         ),
         Err(error) => gate_error(&error).into(),
     }
 }
 
-/// Describes the policy.
+/// Describes the network policy: its name and the hosts that commands can reach.
 pub(in crate::checks) fn describe_policy(plan: &NetworkPlan) -> String {
     let name = match &plan.policy {
         EgressPolicy::Deny => "deny",
@@ -101,11 +102,11 @@ async fn open_gate(network: NetworkPlan, providers: &Providers) -> Result<Gate, 
         .map_err(|error| gate_error(&error))
 }
 
-/// Describes why no gate can be opened.
+/// Returns the error for a gate that cannot be opened.
 pub(in crate::checks) fn gate_error(error: &dyn std::error::Error) -> AppError {
     AppError::runtime(
-        "no gate can be opened",
+        "cannot open the gate of the sandbox",
         error.to_string(),
-        "look at the base URL of its provider, and at the limits of this user (`ulimit -a`)",
+        "check the base URL of its provider and the limits of this user (`ulimit -a`)",
     )
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ralph_core::lint::{self, LintReport};
-use ralph_core::plan::{ContainerPlan, EngineKind as Who};
+use ralph_core::plan::{ContainerPlan, EngineKind};
 use ralph_core::task::{Contract, TaskFile};
 use ralph_guest::available;
 use ralph_providers::agent::Preset;
@@ -43,13 +43,13 @@ impl PreflightWorker {
         let contract = task
             .and_then(PreflightTask::usable)
             .map(|task| &task.contract);
-        let is_said = request.engine.is_some() || request.agent.is_some();
-        if task.is_some() && contract.is_none() && !is_said {
+        let has_flag = request.engine.is_some() || request.agent.is_some();
+        if task.is_some() && contract.is_none() && !has_flag {
             return Self::Unknown;
         }
         match worker::engine(request, contract) {
-            Ok(Who::Actions) => Self::Model,
-            Ok(Who::Agent) => {
+            Ok(EngineKind::Actions) => Self::Model,
+            Ok(EngineKind::Agent) => {
                 let name = worker::agent_name(request, contract);
                 Self::Agent(worker::find_preset(name, app))
             }
@@ -75,13 +75,13 @@ pub(in crate::checks) struct PreflightContext<'a> {
     pub(super) profiles: Result<ModelProfiles, AppError>,
     pub(super) task: Option<PreflightTask>,
     pub(super) worker: PreflightWorker,
-    /// The version of git, in its own words.
+    /// The output of `git --version`.
     pub(super) git: Result<String, AppError>,
     /// The name of the sandbox provider.
     pub(super) sandbox: Result<String, AppError>,
     /// The container plan, if the provider uses containers.
     pub(in crate::checks) container: Option<Result<ContainerPlan, AppError>>,
-    /// The container engine, if it answers.
+    /// The Docker Engine, if it answers.
     pub(super) engine: Option<(DockerEngine, DockerInfo)>,
 }
 
@@ -175,7 +175,7 @@ async fn container_plan(contract: Option<&Contract>, app: &App) -> Result<Contai
     Ok(plan)
 }
 
-/// Connects to the engine. The provider's check reports why it does not answer.
+/// Connects to the Docker Engine. The provider's check reports why it does not answer.
 async fn connect_engine(plan: &ContainerPlan) -> Option<(DockerEngine, DockerInfo)> {
     let engine = available(DockerEngine::connect(plan.engine.as_deref()).await)?;
     let facts = available(engine.info().await)?;

@@ -16,17 +16,14 @@ pub(super) fn check_settings(context: &PreflightContext<'_>) -> CheckOutcome {
     let errors = settings.into_iter().chain(profiles).cloned();
     CheckOutcome::from_errors(errors.collect(), || {
         let warning = secrets::unredacted_warning(&context.app.redactor());
-        warning.map_or_else(
-            || "they can be read".into(),
-            |warning| format!("they can be read; {warning}"),
-        )
+        warning.map_or_else(|| "valid".into(), |warning| format!("valid; {warning}"))
     })
 }
 
 /// Checks the task file with the linter.
 pub(super) fn check_task(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let PreflightTask {
-        display_path: shown,
+        display_path,
         report,
         ..
     } = context.task.as_ref()?;
@@ -34,13 +31,13 @@ pub(super) fn check_task(context: &PreflightContext<'_>) -> Option<CheckOutcome>
         Ok(report) => report,
         Err(error) if error.is_missing() => {
             return Some(CheckOutcome::failed(
-                format!("there is no task file `{shown}`"),
-                "name another file, or write one with `ralph init`",
+                format!("there is no task file `{display_path}`"),
+                "name another file, or create one with `ralph init`",
             ));
         }
         Err(error) => {
             return Some(CheckOutcome::failed(
-                format!("cannot read `{shown}`: {error}"),
+                format!("cannot read `{display_path}`: {error}"),
                 error.hint(),
             ));
         }
@@ -49,11 +46,11 @@ pub(super) fn check_task(context: &PreflightContext<'_>) -> Option<CheckOutcome>
     let errors = errors.filter(|finding| finding.severity == LintSeverity::Error);
     let problems = errors.map(|finding| {
         let (what, fix) = planning::describe_finding(finding);
-        let what = format!("`{shown}`, {what}");
+        let what = format!("`{display_path}`, {what}");
         ProviderProblem { what, fix }
     });
     Some(CheckOutcome::from_problems(problems.collect(), || {
-        shown.clone()
+        display_path.clone()
     }))
 }
 
@@ -96,14 +93,14 @@ pub(super) async fn check_trust(context: &PreflightContext<'_>) -> Option<CheckO
             "{} may not set `{}`: {}",
             overreach.file, overreach.key, overreach.allows
         ),
-        fix: "remove it, or put it into your own configuration".to_owned(),
+        fix: "remove it, or move it to your own configuration".to_owned(),
     });
     let pending = review.pending.iter().map(|proposal| ProviderProblem {
         what: format!(
             "{}: {} = {} is not approved: {}",
             proposal.file, proposal.key, proposal.value, proposal.allows
         ),
-        fix: "see and approve it with `ralph trust`".to_owned(),
+        fix: "review and approve it with `ralph trust`".to_owned(),
     });
     let problems: Vec<ProviderProblem> = refused.chain(pending).collect();
     let approved = review.approved.len();
@@ -115,7 +112,8 @@ pub(super) async fn check_trust(context: &PreflightContext<'_>) -> Option<CheckO
     })
 }
 
-/// Checks that a model is chosen and supported by this version; an agent uses its own model.
+/// Checks that a model is chosen and can be used. For an agent, checks only that one is named if the
+/// agent needs a name.
 pub(super) fn check_model(context: &PreflightContext<'_>) -> CheckOutcome {
     match &context.worker {
         PreflightWorker::Model | PreflightWorker::Unknown => check_resolved_model(context),
@@ -126,7 +124,7 @@ pub(super) fn check_model(context: &PreflightContext<'_>) -> CheckOutcome {
             let model = context.request.model.as_deref();
             match agent::require_model(preset, model) {
                 Ok(()) => CheckOutcome::Passed(match model {
-                    Some(model) => format!("`{}` is told to use `{model}`", preset.name),
+                    Some(model) => format!("`{}` uses `{model}`", preset.name),
                     None => format!("`{}` chooses one itself", preset.name),
                 }),
                 Err(error) => error.into(),
@@ -138,7 +136,7 @@ pub(super) fn check_model(context: &PreflightContext<'_>) -> CheckOutcome {
 fn check_resolved_model(context: &PreflightContext<'_>) -> CheckOutcome {
     if context.task.is_some() && context.usable_task().is_none() && context.request.model.is_none()
     {
-        return CheckOutcome::NotRun("the task file cannot be used, and may choose one".into());
+        return CheckOutcome::NotRun("the task file may choose a model, but cannot be used".into());
     }
     let (Ok(providers), Ok(_)) = (&context.providers, &context.profiles) else {
         return CheckOutcome::NotRun("the settings cannot be used".into());

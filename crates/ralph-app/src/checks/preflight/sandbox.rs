@@ -71,7 +71,7 @@ fn describe_engine(engine: &DockerEngine, facts: &DockerInfo) -> String {
     )
 }
 
-/// Checks that the image exists for the platform of the engine.
+/// Checks that the image exists for the platform of the Docker Engine.
 pub(super) async fn check_image(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
     let plan = context.container.as_ref()?;
     let (Ok(plan), Some((engine, facts))) = (plan, &context.engine) else {
@@ -86,7 +86,7 @@ pub(super) async fn check_image(context: &PreflightContext<'_>) -> Option<CheckO
     })
 }
 
-/// Checks the image that ships for the worker. A missing image passes, because it gets built.
+/// Checks the image of the run's worker. A missing image passes, because the start of a run builds it.
 async fn check_agent_image(context: &PreflightContext<'_>, plan: &ContainerPlan) -> CheckOutcome {
     let (Ok(providers), Ok(settings)) = (&context.providers, &context.settings) else {
         return CheckOutcome::NotRun("the settings cannot be used".into());
@@ -95,7 +95,7 @@ async fn check_agent_image(context: &PreflightContext<'_>, plan: &ContainerPlan)
     let agent = preset.map_or(AgentImage::Plain, |preset| {
         AgentImage::for_agent(&preset.image)
     });
-    let looked = async || {
+    let find_image = async || {
         let base = ImageBase::from_settings(&plan.image, &settings.sandbox.base_image);
         let base = base.map_err(|error| ProviderProblem {
             what: error.to_string(),
@@ -110,11 +110,11 @@ async fn check_agent_image(context: &PreflightContext<'_>, plan: &ContainerPlan)
         let Some(tag) = tag.map_err(|error| error.problem())? else {
             return Ok(None);
         };
-        let is_here = images.exists(&tag).await;
-        let is_here = is_here.map_err(|error| error.problem())?;
-        Ok::<_, ProviderProblem>(Some((tag, is_here)))
+        let exists = images.exists(&tag).await;
+        let exists = exists.map_err(|error| error.problem())?;
+        Ok::<_, ProviderProblem>(Some((tag, exists)))
     };
-    match looked().await {
+    match find_image().await {
         Ok(Some((tag, true))) => CheckOutcome::Passed(tag.to_string()),
         Ok(Some((tag, false))) => {
             CheckOutcome::Passed(format!("{tag}, which is built when it is first needed"))

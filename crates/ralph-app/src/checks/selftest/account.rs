@@ -14,7 +14,7 @@ use crate::planning::worker;
 use crate::tokens::stores::TokenStoreKind;
 use crate::tokens::{AgentName, AuthToken, BaseUrl, FoundToken, StoreSelection};
 
-/// A made-up credential.
+/// The credential of an offline selftest. No provider accepts it.
 const FAKE_CREDENTIAL: &str = "sk-ant-selftest-made-up-0000000000000000";
 
 /// An agent with its login.
@@ -31,7 +31,8 @@ pub(super) struct SelftestAccount {
 }
 
 impl SelftestAccount {
-    /// Finds the agent and its credential, or uses a made-up credential.
+    /// Finds the agent and its credential. An offline selftest uses a fake credential and starts the
+    /// server that accepts it.
     pub(super) async fn find(request: &SelftestRequest, app: &App) -> Result<Self, AppError> {
         let name = request.agent.as_deref().unwrap_or(AgentName::DEFAULT);
         let preset = worker::find_preset(name, app)?;
@@ -42,52 +43,52 @@ impl SelftestAccount {
         let found = agent::find_credential(&preset, None, &tokens).await;
         let found = found.map_err(|error| AppError {
             fix: format!(
-                "{}, or try everything else with `ralph selftest --offline`",
+                "{}, or test everything else with `ralph selftest --offline`",
                 error.fix
             ),
             ..error
         })?;
         let Some(chosen) = found else {
-            let told = format!("`{name}` needs none");
-            return Ok(Self::without_login(preset, told));
+            let description = format!("`{name}` needs none");
+            return Ok(Self::without_login(preset, description));
         };
         let found = &chosen.found;
         app.add_secret(&format!("{name} credential"), &found.token.secret);
         let model_prefix = found.token.model_prefix.clone().unwrap_or_default();
-        let told = preflight::describe_credential(found, tokens.now());
+        let description = preflight::describe_credential(found, tokens.now());
         let login = Some(agent::login_from_credential(chosen)?);
         Ok(Self {
             login,
             model_prefix,
-            ..Self::without_login(preset, told)
+            ..Self::without_login(preset, description)
         })
     }
 
-    fn without_login(preset: Preset, told: String) -> Self {
+    fn without_login(preset: Preset, description: String) -> Self {
         Self {
             preset,
             login: None,
             model_prefix: String::new(),
-            description: told,
+            description,
             _upstream: None,
         }
     }
 
     async fn with_fake_credential(preset: Preset) -> Result<Self, AppError> {
-        let told = "made up: a stand-in for the provider takes it".to_owned();
-        let usual = preset.credentials.first().cloned();
+        let description = "a fake credential, which a local test server accepts".to_owned();
+        let default = preset.credentials.first().cloned();
         // An agent of the user's own has no stored credentials.
         let name = available(AgentName::parse(&preset.name));
-        let Some((credential, owner)) = usual.zip(name) else {
-            let told = format!("`{}` needs none", preset.name);
-            return Ok(Self::without_login(preset, told));
+        let Some((credential, owner)) = default.zip(name) else {
+            let description = format!("`{}` needs none", preset.name);
+            return Ok(Self::without_login(preset, description));
         };
         let secret = || Secret::new(FAKE_CREDENTIAL.to_owned());
         let upstream = FakeModelProvider::start(secret()).await.map_err(|error| {
             AppError::runtime(
-                "the stand-in for the provider cannot be started",
+                "cannot start the test server",
                 error.to_string(),
-                "look at the limits of this user (`ulimit -a`)",
+                "check the limits of this user (`ulimit -a`)",
             )
         })?;
         let address = format!("http://{}", upstream.address());
@@ -95,7 +96,7 @@ impl SelftestAccount {
             AppError::runtime(
                 "cannot use the address of the test server",
                 error.to_string(),
-                "report it",
+                "report the problem",
             )
         })?;
         let token = AuthToken {
@@ -104,21 +105,20 @@ impl SelftestAccount {
             base_url: Some(base_url),
             model_prefix: None,
         };
-        let place = TokenStoreKind::Variable("nowhere");
         let mode = agent::auth_modes(credential.kind)[0];
         let chosen = ChosenCredential {
             credential,
             found: FoundToken {
                 token,
                 mode,
-                store: place,
+                store: TokenStoreKind::Variable("nowhere"),
             },
             owner,
         };
         Ok(Self {
             login: Some(agent::login_from_credential(chosen)?),
             _upstream: Some(upstream),
-            ..Self::without_login(preset, told)
+            ..Self::without_login(preset, description)
         })
     }
 }

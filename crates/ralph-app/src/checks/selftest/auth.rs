@@ -22,7 +22,8 @@ const MAX_OUTPUT_BYTES: usize = 4 << 20;
 /// The number of characters of the output that a message quotes.
 const MAX_QUOTED_CHARACTERS: usize = 200;
 
-/// Sends a request through the gate and prints the status of the response.
+/// Sends a request through the gate and prints the status of the response, or `untried` without curl
+/// and Python.
 const REQUEST_SCRIPT: &str = r#"
 if command -v curl >/dev/null 2>&1; then
     curl -q -s -m 55 -o /dev/null -w '%{http_code}' ${BODY:+--data "$BODY"} -H "authorization: Bearer $KEY" \
@@ -42,24 +43,24 @@ else
     echo untried
 fi"#;
 
-/// Lets the agent answer a short prompt with its credential. Without its program, sends a request
-/// like the agent's.
+/// Checks that the agent replies to a short prompt. If the image does not contain its program, sends a
+/// request in the agent's format instead.
 pub(super) async fn check_login(
     session: &SelftestSession<'_>,
     account: &SelftestAccount,
-    gateway: &SelftestGate,
+    gate: &SelftestGate,
     providers: &Providers,
 ) -> CheckOutcome {
-    let Some(pass) = &gateway.login else {
+    let Some(login) = &gate.login else {
         return CheckOutcome::Passed(format!("`{}` needs no credential", account.preset.name));
     };
     let program = account.preset.command.first().map_or("", String::as_str);
     let found = session.shell(&format!("command -v '{program}'")).await;
     match found {
         Ok(answer) if answer.outcome.ended.is_success() => {
-            with_program(session, account, pass, providers).await
+            run_agent(session, account, login, providers).await
         }
-        Ok(_) => with_script(session, account, pass, program).await,
+        Ok(_) => send_request(session, account, login, program).await,
         Err(error) => sandbox_failure(error),
     }
 }
@@ -73,31 +74,32 @@ struct SelftestAgentOutput {
 
 impl OutputSink for SelftestAgentOutput {
     fn chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
-        let kept = match stream {
+        let buffer = match stream {
             OutputStream::Stdout => &mut self.stdout,
             OutputStream::Stderr => &mut self.stderr,
         };
-        let room = MAX_OUTPUT_BYTES.saturating_sub(kept.len());
-        kept.extend(&bytes[..bytes.len().min(room)]);
+        let room = MAX_OUTPUT_BYTES.saturating_sub(buffer.len());
+        buffer.extend(&bytes[..bytes.len().min(room)]);
     }
 }
 
-async fn with_program(
+/// Runs the agent's program with a short prompt.
+async fn run_agent(
     session: &SelftestSession<'_>,
     account: &SelftestAccount,
-    pass: &SandboxLogin,
+    login: &SandboxLogin,
     providers: &Providers,
 ) -> CheckOutcome {
     let name = &account.preset.name;
     let settings = PresetAgentSettings {
-        model: Some(small_model(account, pass.kind)),
-        base_url: pass.base_url.clone(),
-        login: pass.environment.clone(),
+        model: Some(small_model(account, login.kind)),
+        base_url: login.base_url.clone(),
+        login: login.environment.clone(),
         clock: providers.clock.clone(),
     };
     let agent = match account.preset.build_agent(&settings) {
         Ok(agent) => agent,
-        Err(error) => return CheckOutcome::failed(error.to_string(), "report it"),
+        Err(error) => return CheckOutcome::failed(error.to_string(), "report the problem"),
     };
     let command = agent.command(PROMPT);
     let exec = Exec {
@@ -105,27 +107,27 @@ async fn with_program(
         env: command.env,
         ..Exec::shell("", AGENT_TIMEOUT)
     };
-    let mut both = SelftestAgentOutput::default();
+    let mut output = SelftestAgentOutput::default();
     let ran = session
         .sandbox
-        .exec(exec.with_stdin(command.stdin), None, &mut both);
+        .exec(exec.with_stdin(command.stdin), None, &mut output);
     let outcome = match ran.await {
         Ok(outcome) => outcome,
         Err(error) => return sandbox_failure(error),
     };
     let mut reader = agent.reader();
-    for line in String::from_utf8_lossy(&both.stdout).lines() {
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
         reader.parse_line(line);
     }
-    let stderr = String::from_utf8_lossy(&both.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let (end, report) = reader.finish(outcome.ended, &stderr);
     match check_agent_end(name, &end, outcome.ended) {
         None => CheckOutcome::Passed(format!(
-            "`{name}` said `{}` in {}",
+            "`{name}` replied `{}` in {}",
             truncate(&report.summary),
             format::duration(outcome.duration)
         )),
-        Some(wrong) => wrong,
+        Some(failure) => failure,
     }
 }
 
@@ -140,45 +142,50 @@ fn small_model(account: &SelftestAccount, kind: CredentialKind) -> String {
     format!("{}{name}", account.model_prefix)
 }
 
+/// Returns the failure of an agent that did not finish.
 fn check_agent_end(name: &str, end: &AgentEnd, ended: ExecStatus) -> Option<CheckOutcome> {
-    let look = "look at what it says, then try again".to_owned();
+    let output_hint = "check its output, then try again".to_owned();
     let (why, fix) = match end {
         AgentEnd::Finished => return None,
         AgentEnd::Unauthorized { why } => (
             format!("its credential was refused: {why}"),
-            refusal_message(name),
+            credential_hint(name),
         ),
         AgentEnd::GaveUp { why } | AgentEnd::Overloaded { why } | AgentEnd::Quota { why, .. } => {
-            (why.clone(), look)
+            (why.clone(), output_hint)
         }
-        AgentEnd::Crashed { why } => (format!("{why} ({ended})"), look),
-        AgentEnd::OutOfBudget => ("it wanted more tokens than a word needs".to_owned(), look),
-        AgentEnd::Halted => ("it was ended".to_owned(), look),
+        AgentEnd::Crashed { why } => (format!("{why} ({ended})"), output_hint),
+        AgentEnd::OutOfBudget => (
+            "it used more tokens than the selftest allows".to_owned(),
+            output_hint,
+        ),
+        AgentEnd::Halted => ("it was stopped".to_owned(), output_hint),
         AgentEnd::Stalled | AgentEnd::TimedOut => (
             format!("it did not answer within {} s", AGENT_TIMEOUT.as_secs()),
-            "look whether its provider can be reached from this machine".to_owned(),
+            "check that its provider can be reached from this machine".to_owned(),
         ),
     };
     Some(CheckOutcome::failed(
-        format!("`{name}` said nothing: {}", truncate(&why)),
+        format!("`{name}` did not reply: {}", truncate(&why)),
         fix,
     ))
 }
 
-fn refusal_message(name: &str) -> String {
+fn credential_hint(name: &str) -> String {
     format!("store a valid one with `ralph store-token --agent {name}`")
 }
 
-async fn with_script(
+/// Sends a request in the agent's format with curl or Python.
+async fn send_request(
     session: &SelftestSession<'_>,
     account: &SelftestAccount,
-    pass: &SandboxLogin,
+    login: &SandboxLogin,
     program: &str,
 ) -> CheckOutcome {
-    let (path, body) = request(account, pass.kind);
+    let (path, body) = request(account, login.kind);
     let exec = Exec::shell(REQUEST_SCRIPT, AGENT_TIMEOUT.max(QUICK_TIMEOUT))
-        .with_env("URL", format!("{}{path}", pass.base_url))
-        .with_env("KEY", &pass.placeholder_token)
+        .with_env("URL", format!("{}{path}", login.base_url))
+        .with_env("KEY", &login.placeholder_token)
         .with_env("BODY", body);
     let answer = match session.run(exec).await {
         Ok(answer) => answer,
@@ -187,25 +194,25 @@ async fn with_script(
     let name = &account.preset.name;
     match answer.text.parse::<u16>() {
         Ok(status @ 200..300) => CheckOutcome::Passed(format!(
-            "a request as `{name}` sends it was answered with {status}; the image has no `{program}`"
+            "a request in the format of `{name}` was answered with {status}; the image has no `{program}`"
         )),
         Ok(status @ (401 | 403)) => CheckOutcome::failed(
             format!("the credential of `{name}` was refused with {status}"),
-            refusal_message(name),
+            credential_hint(name),
         ),
         Ok(status) => CheckOutcome::failed(
-            format!("a request as `{name}` sends it was answered with {status}"),
-            "look whether its provider can be reached from this machine",
+            format!("a request in the format of `{name}` was answered with {status}"),
+            "check that its provider can be reached from this machine",
         ),
         Err(_) if answer.text == "untried" => CheckOutcome::NotRun(format!(
             "the image has neither `{program}` nor curl nor python3"
         )),
         Err(_) => CheckOutcome::failed(
             format!(
-                "a request as `{name}` sends it was not answered: {}",
+                "a request in the format of `{name}` was not answered: {}",
                 truncate(&answer.text)
             ),
-            "look whether the gate can be reached from inside",
+            "check that the gate can be reached from inside the sandbox",
         ),
     }
 }

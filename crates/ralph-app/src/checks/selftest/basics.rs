@@ -20,14 +20,14 @@ pub(super) async fn check_exec(session: &SelftestSession<'_>) -> CheckOutcome {
     match session.run(exec).await {
         Ok(answer) if answer.text == "ok" && answer.outcome.ended == ExecStatus::Exited(7) => {
             let took = format::duration(answer.outcome.duration);
-            CheckOutcome::Passed(format!("a command answered in {took}"))
+            CheckOutcome::Passed(format!("a command finished in {took}"))
         }
         Ok(answer) => CheckOutcome::failed(
             format!(
                 "`echo ok; exit 7` printed `{}` and ended with {}",
                 answer.text, answer.outcome.ended
             ),
-            "look at the shell of the image",
+            "check the shell of the image",
         ),
         Err(error) => sandbox_failure(error),
     }
@@ -38,7 +38,7 @@ pub(super) async fn check_files(session: &SelftestSession<'_>) -> CheckOutcome {
     let bytes = pseudo_random_bytes(FILE_BYTES);
     let path = match WorkspacePath::parse("selftest") {
         Ok(path) => SandboxPath::in_scratch(&path),
-        Err(error) => return CheckOutcome::failed(error.to_string(), "report it"),
+        Err(error) => return CheckOutcome::failed(error.to_string(), "report the problem"),
     };
     let written = session.sandbox.write(&path, &bytes, WriteMode::Replace);
     if let Err(error) = written.await {
@@ -50,7 +50,7 @@ pub(super) async fn check_files(session: &SelftestSession<'_>) -> CheckOutcome {
         Ok(count) => {
             return CheckOutcome::failed(
                 format!("a command sees {count} of {FILE_BYTES} bytes"),
-                "look at the disk of the sandbox",
+                "check the disk of the sandbox",
             );
         }
         Err(outcome) => return outcome,
@@ -58,8 +58,11 @@ pub(super) async fn check_files(session: &SelftestSession<'_>) -> CheckOutcome {
     match session.sandbox.read(&path, FILE_BYTES as u64).await {
         Ok(read) if read == bytes => CheckOutcome::Passed(format!("{FILE_BYTES} bytes in and out")),
         Ok(read) => CheckOutcome::failed(
-            format!("of {FILE_BYTES} bytes {} came back, or others", read.len()),
-            "look at the disk of the sandbox",
+            format!(
+                "the content changed: {FILE_BYTES} bytes were written, {} were read",
+                read.len()
+            ),
+            "check the disk of the sandbox",
         ),
         Err(error) => sandbox_failure(error),
     }
@@ -93,7 +96,7 @@ pub(super) async fn check_timeout(session: &SelftestSession<'_>) -> CheckOutcome
                     "a command that sleeps ended with {} instead of a timeout",
                     answer.outcome.ended
                 ),
-                "look at the shell of the image",
+                "check the shell of the image",
             );
         }
         Err(error) => return sandbox_failure(error),
@@ -105,14 +108,14 @@ pub(super) async fn check_timeout(session: &SelftestSession<'_>) -> CheckOutcome
         done";
     match session.run_successfully(alive).await {
         Ok(left) if left.is_empty() => {
-            CheckOutcome::Passed(format!("a tree of processes ended after {KILL_TIMEOUT:?}"))
+            CheckOutcome::Passed(format!("a process tree was killed after {KILL_TIMEOUT:?}"))
         }
         Ok(left) => CheckOutcome::failed(
             format!(
                 "after the timeout these processes still run: {}",
                 left.replace('\n', " ")
             ),
-            "end them by hand; commands of a run would stay behind like them",
+            "kill them by hand; commands of a run would also outlive their timeouts",
         ),
         Err(outcome) => outcome,
     }

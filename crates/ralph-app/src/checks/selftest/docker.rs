@@ -68,12 +68,12 @@ struct MissingPrerequisite {
 /// The prerequisites of a sandbox.
 struct DockerSelftest {
     account: SelftestAccount,
-    gateway: SelftestGate,
+    gate: SelftestGate,
     plan: ContainerPlan,
 }
 
 impl DockerSelftest {
-    /// Checks the prerequisites of a sandbox.
+    /// Checks the prerequisites of a sandbox, and stops at the first missing one.
     async fn prepare(
         request: &SelftestRequest,
         checks: &mut dyn CheckSink,
@@ -85,7 +85,7 @@ impl DockerSelftest {
             Ok(account) => account,
             Err(error) => {
                 checks.add(TOKEN, error.into())?;
-                return missing(TOKEN, "there is no token to use");
+                return missing(TOKEN, "there is no token");
             }
         };
         checks.add(TOKEN, CheckOutcome::Passed(account.description.clone()))?;
@@ -98,14 +98,14 @@ impl DockerSelftest {
         let Some(Ok(plan)) = machine.container.filter(|_| is_usable) else {
             return missing(ENGINE, "no engine can be used");
         };
-        let gateway = match SelftestGate::open(&mut account, app, providers).await {
-            Ok(gateway) => gateway,
+        let gate = match SelftestGate::open(&mut account, app, providers).await {
+            Ok(gate) => gate,
             Err(error) => {
                 checks.add(HEALTH, error.into())?;
                 return missing(HEALTH, "there is no gate");
             }
         };
-        if !add_and_test(checks, HEALTH, gateway.check_health().await)? {
+        if !add_and_test(checks, HEALTH, gate.check_health().await)? {
             return missing(HEALTH, "there is no gate");
         }
         let agent = &account.preset.image;
@@ -113,12 +113,12 @@ impl DockerSelftest {
         Ok(match built {
             Some(plan) => Ok(Self {
                 account,
-                gateway,
+                gate,
                 plan,
             }),
             None => Err(MissingPrerequisite {
                 check: IMAGE,
-                why: "there is no image to use",
+                why: "there is no image",
             }),
         })
     }
@@ -131,7 +131,7 @@ impl DockerSelftest {
     ) -> Result<(), AppError> {
         let mut interrupts = Interrupts::listen();
         let provider = providers.docker_provider(Some(&self.plan));
-        let provider = provider.with_egress(self.gateway.way_out());
+        let provider = provider.with_egress(self.gate.egress());
         let name = format!("agent-loop-selftest-{}", self.account.preset.name);
         let session = match SelftestSession::start(&provider, &name).await {
             Ok(session) => session,
@@ -140,28 +140,29 @@ impl DockerSelftest {
                 return skip_checks(checks, &SANDBOX_CHECKS, "there is no sandbox");
             }
         };
-        let told = format!("{} for {name}", session.sandbox.id());
-        checks.add(CREATE, CheckOutcome::Passed(told))?;
-        let tried =
+        let description = format!("{} for {name}", session.sandbox.id());
+        checks.add(CREATE, CheckOutcome::Passed(description))?;
+        let checked =
             interrupts.run_until_signal(self.run_sandbox_checks(checks, &session, providers));
-        let (tried, small) = match tried.await {
+        let (checked, removed) = match checked.await {
             Some(Ok(())) => {
                 self.check_limits(checks, &name, &mut interrupts, providers)
                     .await
             }
             other => (other, None),
         };
-        let ended = combine_outcomes([Some(session.remove_and_verify().await), small]);
-        let is_green = !ended.is_failure();
-        checks.add(CLEANUP, ended)?;
-        if is_green {
-            checks.note("images are kept: they are the cache of the next run".into())?;
+        let cleanup = combine_outcomes([Some(session.remove_and_verify().await), removed]);
+        let is_clean = !cleanup.is_failure();
+        checks.add(CLEANUP, cleanup)?;
+        if is_clean {
+            checks.note("images are kept as a cache for the next run".into())?;
         }
-        tried.unwrap_or_else(|| Err(interrupted_error()))
+        checked.unwrap_or_else(|| Err(interrupted_error()))
     }
 
-    /// Tests the limits in a sandbox with small ones, so that they are exceeded quickly. Returns
-    /// `None` for the limits if the test was interrupted, and the outcome of removing the sandbox.
+    /// Tests the limits in a second sandbox with small ones, so that they are exceeded quickly. The
+    /// first value is `None` if a signal interrupted the test; the second is the outcome of removing
+    /// the sandbox, if there was one.
     async fn check_limits(
         &self,
         checks: &mut dyn CheckSink,
@@ -169,22 +170,22 @@ impl DockerSelftest {
         interrupts: &mut Interrupts,
         providers: &Providers,
     ) -> (Option<Result<(), AppError>>, Option<CheckOutcome>) {
-        let little = providers.docker_provider(Some(&ContainerPlan {
+        let provider = providers.docker_provider(Some(&ContainerPlan {
             memory: Some(isolation::LIMITS.memory),
             disk: isolation::LIMITS.disk,
             processes: isolation::LIMITS.processes,
             ..self.plan.clone()
         }));
-        let small = match SelftestSession::start(&little, name).await {
-            Ok(small) => small,
+        let session = match SelftestSession::start(&provider, name).await {
+            Ok(session) => session,
             Err(error) => return (Some(checks.add(LIMITS, sandbox_failure(error))), None),
         };
         let outcome = interrupts
-            .run_until_signal(isolation::check_limits(&small))
+            .run_until_signal(isolation::check_limits(&session))
             .await;
-        let ended = small.remove_and_verify().await;
+        let removed = session.remove_and_verify().await;
         let added = outcome.map(|outcome| checks.add(LIMITS, outcome));
-        (added, Some(ended))
+        (added, Some(removed))
     }
 
     async fn run_sandbox_checks(
@@ -193,19 +194,17 @@ impl DockerSelftest {
         session: &SelftestSession<'_>,
         providers: &Providers,
     ) -> Result<(), AppError> {
-        let Self {
-            account, gateway, ..
-        } = self;
-        let look = gateway.network_probe();
-        match look.run_in(&*session.sandbox).await {
-            Ok(seen) => {
-                checks.add(POLICY, gateway.check_policy())?;
-                checks.add(GATE, isolation::check_gate(&look, &seen))?;
-                let auth = auth::check_login(session, account, gateway, providers).await;
+        let Self { account, gate, .. } = self;
+        let probe = gate.network_probe();
+        match probe.run_in(&*session.sandbox).await {
+            Ok(report) => {
+                checks.add(POLICY, gate.check_policy())?;
+                checks.add(GATE, isolation::check_gate(&probe, &report))?;
+                let auth = auth::check_login(session, account, gate, providers).await;
                 checks.add(AUTH, auth)?;
                 checks.add(
                     NETWORK,
-                    isolation::check_network(session, &look, &seen).await,
+                    isolation::check_network(session, &probe, &report).await,
                 )?;
             }
             Err(error) => {
@@ -247,8 +246,8 @@ fn combine_outcomes(outcomes: [Option<CheckOutcome>; 2]) -> CheckOutcome {
 pub(super) fn interrupted_error() -> AppError {
     AppError::new(
         ErrorKind::Interrupted,
-        "the selftest was interrupted",
-        "the program was told to end",
-        "start it again",
+        "the selftest did not finish",
+        "the program was interrupted",
+        "run it again",
     )
 }

@@ -53,7 +53,7 @@ pub(super) struct SandboxLogin {
 }
 
 impl SelftestGate {
-    /// Opens the configured gate with the credential of the account.
+    /// Opens the gate with the configured network rules, and moves the login of the account to it.
     pub(super) async fn open(
         account: &mut SelftestAccount,
         app: &App,
@@ -61,17 +61,17 @@ impl SelftestGate {
     ) -> Result<Self, AppError> {
         let settings = app.settings()?.sandbox.network;
         let plan = network::network_plan(&settings, &account.preset.hosts)?;
-        let (credential, route, named) = match account.login.take() {
+        let (credential, route, custom_endpoint) = match account.login.take() {
             Some(ProviderLogin {
                 credential,
                 route,
-                custom_endpoint: named,
+                custom_endpoint,
                 ..
-            }) => (Some(credential), Some(route), named),
+            }) => (Some(credential), Some(route), custom_endpoint),
             None => (None, None, None),
         };
         let name = format!("selftest-{}.jsonl", std::process::id());
-        let records = providers.state.root().join(name);
+        let decision_log = providers.state.root().join(name);
         let gate_config = GateConfig {
             identity: SandboxIdentity {
                 run: RunId::new(providers.clock.now(), 0),
@@ -80,9 +80,9 @@ impl SelftestGate {
             network: plan.clone(),
             routes: Vec::from_iter(route),
             provider_tools: [].into(),
-            private_providers: Vec::from_iter(named),
+            private_providers: Vec::from_iter(custom_endpoint),
             prices: PriceBook::default(),
-            egress_log: records.clone(),
+            egress_log: decision_log.clone(),
             redactor: app.redactor(),
             clock: providers.clock.clone(),
         };
@@ -92,16 +92,14 @@ impl SelftestGate {
             cost: None,
             tokens: Some(TOKEN_BUDGET),
         });
-        let pass = gate.routes().first().zip(credential);
-        let pass = pass.map(|(route, credential)| {
-            let (phantom, base_url) = (
-                route.placeholder().as_str(),
-                route.base_url(CREDENTIAL_ADDRESS),
-            );
+        let login = gate.routes().first().zip(credential);
+        let login = login.map(|(route, credential)| {
+            let placeholder = route.placeholder().as_str();
+            let base_url = route.base_url(CREDENTIAL_ADDRESS);
             SandboxLogin {
                 kind: credential.kind,
-                placeholder_token: phantom.to_owned(),
-                environment: credential.environment(phantom, &base_url),
+                placeholder_token: placeholder.to_owned(),
+                environment: credential.environment(placeholder, &base_url),
                 base_url,
             }
         });
@@ -109,13 +107,13 @@ impl SelftestGate {
             gate,
             run_gate,
             plan,
-            decision_log: records,
-            login: pass,
+            decision_log,
+            login,
         })
     }
 
     /// Returns the sandbox egress that leads to the gate.
-    pub(super) fn way_out(&self) -> Arc<dyn SandboxEgress> {
+    pub(super) fn egress(&self) -> Arc<dyn SandboxEgress> {
         let connector = GateConnector::new(self.gate.clone());
         Arc::new(if self.plan.inspect.entries().is_empty() {
             connector
@@ -137,7 +135,10 @@ impl SelftestGate {
         };
         let address = format!("http://{}", port.address());
         let Ok(base) = BaseUrl::parse(&address) else {
-            return CheckOutcome::failed(format!("`{address}` is no address"), "report it");
+            return CheckOutcome::failed(
+                format!("`{address}` is not a valid address"),
+                "report the problem",
+            );
         };
         match http::get(&base, "/health").await {
             Ok(answer) if answer.status == 200 => {
@@ -146,22 +147,22 @@ impl SelftestGate {
             }
             Ok(answer) => CheckOutcome::failed(
                 format!("the gate at {address} answers with {}", answer.status),
-                "look whether another program uses this port",
+                "check whether another program uses this port",
             ),
             Err(error) => CheckOutcome::failed(
                 format!("the gate at {address} does not answer: {error}"),
-                "look whether a firewall keeps programs of this machine from each other",
+                "check whether a firewall blocks connections between programs of this machine",
             ),
         }
     }
 
-    /// Reports the policy and the requests that the gate refused.
+    /// Describes the policy and the first host that the gate refused. Never fails.
     pub(super) fn check_policy(&self) -> CheckOutcome {
         let refused = self
             .run_gate
             .drain_events()
             .into_iter()
-            .find_map(|news| match news {
+            .find_map(|event| match event {
                 GateEvent::Blocked { host, .. } => Some(host),
                 GateEvent::Charged { .. }
                 | GateEvent::Refused { .. }

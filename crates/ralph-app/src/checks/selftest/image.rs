@@ -18,10 +18,11 @@ use crate::trust::unapproved_image;
 
 const IMAGE: &str = "build image";
 const PROJECT: &str = "build project image";
-/// The size limit of a project's directory, in bytes.
-const MAX_BYTES: u64 = 20 << 20;
+/// The size limit of each file of a project's configuration, in bytes.
+const MAX_FILE_BYTES: u64 = 20 << 20;
 
-/// Builds the image of the plan. Returns the plan with that image, or `None` if there is no image.
+/// Builds the image of the plan and the project image of the working directory. Returns the plan with
+/// the last image, or `None` if a build failed.
 pub(super) async fn build(
     agent: &str,
     plan: &ContainerPlan,
@@ -76,7 +77,7 @@ fn unapproved_problem(config: &ProjectConfig, app: &App) -> Option<ProviderProbl
     let proposal = unapproved_image(config, &app.layers())?;
     Some(ProviderProblem {
         what: format!("`{}` is not approved: {}", proposal.file, proposal.allows),
-        fix: "see and approve it with `ralph trust`".to_owned(),
+        fix: "review and approve it with `ralph trust`".to_owned(),
     })
 }
 
@@ -110,16 +111,16 @@ async fn build_and_report(
     }
 }
 
-/// Reads the directory that configures a project's image. Returns an empty configuration without
-/// one.
+/// Reads the directory that configures a project's image. Skips unreadable and too large files;
+/// without the directory, the configuration is empty.
 pub fn load_project_config(directory: &Path) -> ProjectConfig {
     let entries = fs::read_dir(directory.join(ProjectConfig::DIRECTORY));
     let files = entries.into_iter().flatten().flatten().filter_map(|entry| {
         // A file that cannot be read is missing in the build, which reports it.
         let metadata = available(entry.metadata())?;
-        let wanted = metadata.is_file() && metadata.len() <= MAX_BYTES;
+        let is_included = metadata.is_file() && metadata.len() <= MAX_FILE_BYTES;
         let name = available(entry.file_name().into_string())?;
-        wanted.then(|| Some((name, available(fs::read(entry.path()))?)))?
+        is_included.then(|| Some((name, available(fs::read(entry.path()))?)))?
     });
     ProjectConfig::from_files(files)
 }

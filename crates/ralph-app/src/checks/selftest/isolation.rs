@@ -32,29 +32,30 @@ pub(super) const LIMITS: SelftestLimits = SelftestLimits {
 /// The timeout of a name lookup.
 const DNS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Checks that commands run as an unprivileged user.
+/// Checks that commands run as an unprivileged user, without capabilities and without a way to gain
+/// privileges.
 pub(super) async fn check_user(session: &SelftestSession<'_>) -> CheckOutcome {
-    let look = "id -u; sed -n -e 's/^CapEff:[[:space:]]*//p' -e 's/^NoNewPrivs:[[:space:]]*//p' /proc/self/status";
-    let told = match session.run_successfully(look).await {
-        Ok(told) => told,
+    let command = "id -u; sed -n -e 's/^CapEff:[[:space:]]*//p' -e 's/^NoNewPrivs:[[:space:]]*//p' /proc/self/status";
+    let output = match session.run_successfully(command).await {
+        Ok(output) => output,
         Err(outcome) => return outcome,
     };
-    let mut words = told.split_whitespace();
-    let mut next = || words.next().unwrap_or("nothing");
-    let (id, capabilities, no_new) = (next(), next(), next());
+    let mut words = output.split_whitespace();
+    let mut next = || words.next().unwrap_or("unknown");
+    let (id, capabilities, no_new_privileges) = (next(), next(), next());
     let mut problems = Vec::new();
-    let mut wrong = |what: String| {
-        let fix = "do not run tasks with this ralph; report it".to_owned();
+    let mut add_problem = |what: String| {
+        let fix = "do not run tasks with this version of ralph; report the problem".to_owned();
         problems.push(ProviderProblem { what, fix });
     };
     if id == "0" || id.parse::<u32>().is_err() {
-        wrong(format!("commands run as the user {id}"));
+        add_problem(format!("commands run as the user {id}"));
     }
     if capabilities.chars().any(|digit| digit != '0') {
-        wrong(format!("commands have the capabilities {capabilities}"));
+        add_problem(format!("commands have the capabilities {capabilities}"));
     }
-    if no_new != "1" {
-        wrong("commands can get more power by programs of other users".into());
+    if no_new_privileges != "1" {
+        add_problem("commands can gain privileges through setuid programs".into());
     }
     CheckOutcome::from_problems(problems, || {
         format!("commands run as the user {id} without capabilities")
@@ -62,15 +63,16 @@ pub(super) async fn check_user(session: &SelftestSession<'_>) -> CheckOutcome {
 }
 
 /// Checks that the gate answers from inside the sandbox.
-pub(super) fn check_gate(probe: &PreflightProbe, seen: &PreflightReport) -> CheckOutcome {
-    let mut problems = seen.gate_problems(probe);
+pub(super) fn check_gate(probe: &PreflightProbe, report: &PreflightReport) -> CheckOutcome {
+    let mut problems = report.gate_problems(probe);
     for problem in &mut problems {
-        problem.fix = "probe whether the engine runs on this machine, or speaks to it over a connection that holds".into();
+        problem.fix =
+            "check that the engine runs on this machine or is connected to it reliably".into();
     }
-    problems.extend(seen.missing_results(probe));
+    problems.extend(report.missing_results(probe));
     CheckOutcome::from_problems(problems, || {
-        let place = probe.gate.map(|gate| gate.to_string()).unwrap_or_default();
-        format!("it answers at {place}")
+        let address = probe.gate.map(|gate| gate.to_string()).unwrap_or_default();
+        format!("it answers at {address}")
     })
 }
 
@@ -78,24 +80,24 @@ pub(super) fn check_gate(probe: &PreflightProbe, seen: &PreflightReport) -> Chec
 pub(super) async fn check_network(
     session: &SelftestSession<'_>,
     probe: &PreflightProbe,
-    seen: &PreflightReport,
+    report: &PreflightReport,
 ) -> CheckOutcome {
-    let mut problems = seen.leaks(probe);
-    problems.extend(seen.missing_results(probe));
+    let mut problems = report.leaks(probe);
+    problems.extend(report.missing_results(probe));
     if !problems.is_empty() {
         return CheckOutcome::from_problems(problems, String::new);
     }
-    let mut words = PreflightReport::blocked_summary(probe);
-    for looked in [
+    let mut observations = PreflightReport::blocked_summary(probe);
+    for result in [
         check_names(session, probe.forbidden.as_ref()).await,
         check_interfaces(session).await,
     ] {
-        match looked {
-            Ok(text) => words.extend(text),
+        match result {
+            Ok(text) => observations.extend(text),
             Err(outcome) => return outcome,
         }
     }
-    CheckOutcome::Passed(words.join(", "))
+    CheckOutcome::Passed(observations.join(", "))
 }
 
 fn leak_outcome(what: impl Into<String>) -> CheckOutcome {
@@ -103,22 +105,23 @@ fn leak_outcome(what: impl Into<String>) -> CheckOutcome {
     CheckOutcome::failed(what, fix)
 }
 
-/// Ignores tunnels that a kernel shows in every network: they are down and lead nowhere.
+/// Checks that only the loopback interface is up. The kernel lists inactive tunnels in every network
+/// namespace; they do not count.
 async fn check_interfaces(session: &SelftestSession<'_>) -> Result<Option<String>, CheckOutcome> {
-    let look = r#"while IFS=: read -r name rest; do
+    let command = r#"while IFS=: read -r name rest; do
             case $name in *"|"*) continue ;; esac
             name=${name##* }
             flags=$(cat "/sys/class/net/$name/flags" 2>/dev/null) || flags=0x1
             echo "$name $flags"
         done </proc/net/dev"#;
-    let told = session.run_successfully(look).await?;
-    let up: Vec<&str> = told.lines().filter_map(active_interface).collect();
-    if up.is_empty() {
-        Ok(Some("there is no interface but lo".into()))
+    let output = session.run_successfully(command).await?;
+    let active: Vec<&str> = output.lines().filter_map(active_interface).collect();
+    if active.is_empty() {
+        Ok(Some("the only active interface is lo".into()))
     } else {
         Err(leak_outcome(format!(
             "the sandbox has the network interface {}",
-            up.join(", ")
+            active.join(", ")
         )))
     }
 }
@@ -131,7 +134,7 @@ fn active_interface(line: &str) -> Option<&str> {
     (name != "lo" && flags & 1 == 1).then_some(name)
 }
 
-/// Checks that exactly the allowed names resolve inside the sandbox.
+/// Checks that the name of a forbidden host does not resolve inside the sandbox.
 async fn check_names(
     session: &SelftestSession<'_>,
     forbidden: Option<&Host>,
@@ -153,12 +156,10 @@ async fn check_names(
     let answer = session.run(exec).await.map_err(sandbox_failure)?;
     match answer.text.as_str() {
         "resolved" => Err(leak_outcome(format!(
-            "a command can look up the name `{host}`"
+            "a command can resolve the name `{host}`"
         ))),
-        "untried" => Ok(Some(
-            "the image has no program to look up a name with".into(),
-        )),
-        _ => Ok(Some("its name cannot be looked up".into())),
+        "untried" => Ok(Some("the image has no program to resolve names".into())),
+        _ => Ok(Some("its name does not resolve".into())),
     }
 }
 
@@ -180,17 +181,17 @@ pub(super) async fn check_limits(session: &SelftestSession<'_>) -> CheckOutcome 
         processes,
     } = LIMITS;
     let megabytes = |bytes: u64| bytes >> 20;
-    let swallow = format!("x=$(head -c {} /dev/zero | tr '\\0' x)", memory * 2);
+    let use_memory = format!("x=$(head -c {} /dev/zero | tr '\\0' x)", memory * 2);
     check(
-        ends_with(session, &swallow, ExecStatus::OutOfMemory).await,
+        ends_with(session, &use_memory, ExecStatus::OutOfMemory).await,
         format!(
             "a command could use more than {} MiB of memory",
             megabytes(memory)
         ),
     );
     // While other processes free space on the same disk, detection can take half a minute.
-    let fill = format!("head -c {} /dev/zero >../scratch/full; sleep 50", disk * 2);
-    let filled = session.run(Exec::shell(fill, LIMIT_TIMEOUT)).await;
+    let fill_disk = format!("head -c {} /dev/zero >../scratch/full; sleep 50", disk * 2);
+    let filled = session.run(Exec::shell(fill_disk, LIMIT_TIMEOUT)).await;
     let filled = filled.map_err(sandbox_failure);
     check(
         filled.map(|answer| answer.outcome.ended == ExecStatus::DiskLimit),
@@ -198,17 +199,17 @@ pub(super) async fn check_limits(session: &SelftestSession<'_>) -> CheckOutcome 
     );
     // The sandbox is removed anyway.
     best_effort(session.shell("rm -f ../scratch/full").await);
-    let crowd = format!(
+    let start_processes = format!(
         "i=0; while [ $i -lt {} ]; do sleep 5 & i=$((i + 1)); done 2>/dev/null",
         processes * 2
     );
     check(
-        hits_process_limit(session, &crowd).await,
+        hits_process_limit(session, &start_processes).await,
         format!("a command could start more than {processes} processes"),
     );
     CheckOutcome::from_errors(problems, || {
         format!(
-            "memory, disk and processes end at {} MiB, {} MiB and {processes}",
+            "memory, disk and processes are limited to {} MiB, {} MiB and {processes}",
             megabytes(memory),
             megabytes(disk)
         )

@@ -26,9 +26,9 @@ const SANDBOX_CHECKS: [&str; 4] = [EXEC, FILES, TIMEOUT, CLEANUP];
 /// Tests local sandboxes.
 pub(super) async fn run(checks: &mut dyn CheckSink, app: &App) -> Result<(), AppError> {
     let providers = app.providers()?;
-    let machine = PreflightContext::for_provider("local", app).await;
-    checks.add(PREREQUISITES, machine::check_git(&machine))?;
-    let outcome = sandbox::check_provider(&machine).await;
+    let context = PreflightContext::for_provider("local", app).await;
+    checks.add(PREREQUISITES, machine::check_git(&context))?;
+    let outcome = sandbox::check_provider(&context).await;
     let is_usable = !outcome.is_failure();
     checks.add(MACHINE, outcome)?;
     let provider = providers.local_provider(container::local_limits(None, app)?);
@@ -52,11 +52,11 @@ async fn run_in_sandbox(
             return skip_checks(checks, &SANDBOX_CHECKS, "there is no sandbox");
         }
     };
-    let tried = interrupts
+    let checked = interrupts
         .run_until_signal(run_sandbox_checks(checks, &session))
         .await;
     checks.add(CLEANUP, session.remove_and_verify().await)?;
-    tried.unwrap_or_else(|| Err(interrupted_error()))
+    checked.unwrap_or_else(|| Err(interrupted_error()))
 }
 
 async fn run_sandbox_checks(

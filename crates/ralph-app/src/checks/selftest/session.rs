@@ -62,9 +62,9 @@ impl<'a> SelftestSession<'a> {
 
     /// Runs a command.
     pub(super) async fn run(&self, exec: Exec) -> Result<SelftestCommandOutput, SandboxError> {
-        let mut kept = BoundedSelftestOutput::default();
-        let outcome = self.sandbox.exec(exec, None, &mut kept).await?;
-        let text = String::from_utf8_lossy(&kept.0).trim().to_owned();
+        let mut output = BoundedSelftestOutput::default();
+        let outcome = self.sandbox.exec(exec, None, &mut output).await?;
+        let text = String::from_utf8_lossy(&output.0).trim().to_owned();
         Ok(SelftestCommandOutput { outcome, text })
     }
 
@@ -80,7 +80,7 @@ impl<'a> SelftestSession<'a> {
                 answer.outcome.ended,
                 answer.text
             );
-            Err(CheckOutcome::failed(what, "look at what it says"))
+            Err(CheckOutcome::failed(what, "check its output"))
         }
     }
 
@@ -92,10 +92,10 @@ impl<'a> SelftestSession<'a> {
         }
         match self.provider.list().await {
             Ok(infos) if infos.iter().any(|info| info.id == id) => CheckOutcome::failed(
-                format!("sandbox `{id}` is still there"),
+                format!("sandbox `{id}` still exists"),
                 "remove it with `ralph prune-sandboxes`",
             ),
-            Ok(_) => CheckOutcome::Passed(format!("{id} is gone")),
+            Ok(_) => CheckOutcome::Passed(format!("{id} was removed")),
             Err(error) => sandbox_failure(error),
         }
     }
@@ -118,7 +118,7 @@ fn sandbox_problem(error: SandboxError) -> ProviderProblem {
         | SandboxError::Interrupted { .. }
         | SandboxError::Io { .. } => ProviderProblem {
             what: error.to_string(),
-            fix: "look at it with `ralph preflight`, then try again".into(),
+            fix: "check the sandbox provider with `ralph preflight`, then try again".into(),
         },
     }
 }

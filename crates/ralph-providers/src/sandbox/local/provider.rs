@@ -215,7 +215,7 @@ impl SandboxProvider for LocalProvider {
         let mut problems = Vec::new();
         if let Some(directory) = unwritable_parent(&self.root) {
             problems.push(ProviderProblem {
-                what: format!("cannot write in `{}`", directory.display()),
+                what: format!("cannot write to `{}`", directory.display()),
                 fix: format!("make it writable for the user that runs ralph, or choose another state directory: sandboxes are stored in `{}`", self.root.display()),
             });
         }

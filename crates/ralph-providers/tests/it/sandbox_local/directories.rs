@@ -130,7 +130,7 @@ async fn preflight_reports_problems() {
     assert_eq!(
         what,
         [
-            format!("cannot write in `{}`", file.display()).as_str(),
+            format!("cannot write to `{}`", file.display()).as_str(),
             "no directory in `PATH` contains `sh`",
         ]
     );

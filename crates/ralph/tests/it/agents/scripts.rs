@@ -59,25 +59,25 @@ fn invalid_agent_flags_are_rejected() {
     for (flags, why) in [
         (
             &["--agent", "cluade"][..],
-            "ralph: there is no agent `cluade` — there are `claude`, `codex`, `command`, `opencode` — \
-             name one of them, or describe it in your own agents.toml\n",
+            "ralph: there is no agent `cluade` — known agents: `claude`, `codex`, `command`, `opencode` — \
+             use one of these, or define it in your own agents.toml\n",
         ),
         (
             &["--agent", "command", "--engine", "actions"],
-            "ralph: `--agent` and `--engine actions` do not go together — with the engine `actions` ralph \
-             asks a model itself — leave one of them out\n",
+            "ralph: `--agent` cannot be used with `--engine actions` — with the engine `actions`, ralph \
+             calls the model itself — omit one of the two\n",
         ),
         (
             &["--agent", "command", "--profile", "dev"],
-            "ralph: `--profile` does not go with an agent — a profile says how ralph asks a model, and the \
-             agent asks its own — name the model with `--model`, as the agent names it\n",
+            "ralph: `--profile` cannot be used with an agent — a profile configures ralph's model calls, and an \
+             agent calls its model itself — choose the model with `--model`, by the name that the agent uses\n",
         ),
         (
             &["--agent", "opencode"],
-            "ralph: there is no `opencode` on PATH, which the agent `opencode` is started as — install it, or let it \
-             work in a container with `--sandbox docker`\n\
+            "ralph: `opencode`, the program of agent `opencode`, is not on PATH — install it, or run the agent \
+             in a container with `--sandbox docker`\n\
              ralph: no token found for agent opencode — run: ralph store-token --agent opencode\n\
-             ralph: agent `opencode` has no model — it cannot choose one by itself — name one with `--model`\n",
+             ralph: agent `opencode` has no model — it does not choose one itself — choose one with `--model`\n",
         ),
     ] {
         let refused = project.ralph(&[&["run"], flags].concat()).expect(2);
@@ -86,7 +86,7 @@ fn invalid_agent_flags_are_rejected() {
     let missing = project.ralph(&["run", "--agent", "claude"]).expect(1);
     assert_eq!(
         missing.stderr,
-        "ralph: there is no `claude` on PATH, which the agent `claude` is started as — install it, or let it work in a \
+        "ralph: `claude`, the program of agent `claude`, is not on PATH — install it, or run the agent in a \
          container with `--sandbox docker`\n\
          ralph: no token found for agent claude — run: ralph store-token\n"
     );

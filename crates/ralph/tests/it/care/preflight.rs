@@ -57,13 +57,13 @@ fn a_complete_project_passes_and_nothing_is_created() {
         shown,
         str![[r"
   PASS: git — [GIT]
-  PASS: state directory — [ROOT]/home, which the first run makes
-  PASS: settings — they can be read
+  PASS: state directory — [ROOT]/home, which the first run creates
+  PASS: settings — valid
   PASS: task file — ralph_task.md
   PASS: repository — [ROOT]/repo, branch main at [HEAD][..]
-  note: ralph asks the model itself, so no agent was checked
+  note: ralph calls the model itself, so no agent was checked
   PASS: model — scripted:[ROOT]/replies.jsonl
-  note: commands of this sandbox provider reach whatever you reach
+  note: this sandbox provider does not restrict the network access of commands
   PASS: sandbox — local: no isolation: commands run as you; state directory hidden: [..]; memory 8 GiB[..]
   note: this sandbox provider needs no image
   PASS: disk space — `[ROOT]/home` has [..] GiB free
@@ -103,9 +103,9 @@ fn task_checks_are_skipped_without_a_task() {
         report["notes"],
         json!([
             "there is no ralph_task.md here, so no task file was checked",
-            "without a task file no repository was checked",
-            "ralph asks the model itself, so no agent was checked",
-            "commands of this sandbox provider reach whatever you reach",
+            "there is no task file, so no repository was checked",
+            "ralph calls the model itself, so no agent was checked",
+            "this sandbox provider does not restrict the network access of commands",
             "this sandbox provider needs no image",
         ])
     );
@@ -143,7 +143,7 @@ const BROKEN: [BrokenSetup; 20] = [
             project
         },
         args: &["--sandbox", "docker"],
-        told: "state directory — cannot write in `",
+        told: "state directory — cannot write to `",
     },
     BrokenSetup {
         spoil: |project| {
@@ -332,7 +332,7 @@ fn without_a_home_the_other_checks_still_run() {
         .without_env("HOME")
         .without_env("RALPH_HOME");
     let ended = preflight(&project, &[]).expect(1);
-    let line = "  FAIL: state directory — the location of the state directory is unknown: neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory of yours";
+    let line = "  FAIL: state directory — the location of the state directory is unknown: neither RALPH_HOME nor HOME is set — set RALPH_HOME to a directory that you can write to";
     assert_eq!(failures(&ended), [line], "{}", ended.combined());
 }
 

@@ -60,10 +60,10 @@ fn a_missing_token_is_reported_with_the_command_that_stores_one() {
     assert_data_eq!(
         shown(&ended),
         str![[r"
-  PASS: agent — claude, which is started as `claude`
+  PASS: agent — claude, started as `claude`
   FAIL: credential — no token found for agent claude — run: ralph store-token
   PASS: model — `claude` chooses one itself
-  PASS: network — the agent asks its model through the gate, and reaches whatever else you reach
+  PASS: network — the agent's model calls go through the gate; its other connections are not restricted
 ralph: preflight complete — 1/11 checks failed
 
 "]]
@@ -74,7 +74,7 @@ ralph: preflight complete — 1/11 checks failed
     assert_eq!(ended.code, 1);
     for line in [
         "  FAIL: credential — no token found for agent opencode — run: ralph store-token --agent opencode\n",
-        "  FAIL: model — agent `opencode` has no model: it cannot choose one by itself — name one with `--model`\n",
+        "  FAIL: model — agent `opencode` has no model: it does not choose one itself — choose one with `--model`\n",
     ] {
         assert!(ended.stdout.contains(line), "{}", ended.stdout);
     }
@@ -88,10 +88,10 @@ fn a_token_is_shown_with_its_store_and_expiry() {
     assert_data_eq!(
         shown(&ended),
         str![[r"
-  PASS: agent — claude, which is started as `claude`
+  PASS: agent — claude, started as `claude`
   PASS: credential — api-key, found in ANTHROPIC_API_KEY, no expiry known
-  PASS: model — `claude` is told to use `haiku`
-  PASS: network — the agent asks its model through the gate, and reaches whatever else you reach
+  PASS: model — `claude` uses `haiku`
+  PASS: network — the agent's model calls go through the gate; its other connections are not restricted
 ralph: preflight complete — all 11 checks passed
 
 "]]
@@ -139,24 +139,24 @@ fn the_task_chooses_its_agent_and_the_flags_win() {
         .set("engine", "agent")
         .set("agent", "claude");
     let ended = project.ralph(&["preflight"]).expect(0);
-    let agent = "  PASS: agent — claude, which is started as `claude`\n";
+    let agent = "  PASS: agent — claude, started as `claude`\n";
     assert!(ended.stdout.contains(agent), "{}", ended.stdout);
     for (args, expected) in [
         (
             &["--agent", "clod"][..],
-            "  FAIL: agent — there is no agent `clod`: there are `claude`, `codex`, `command`, `opencode` — name one of them, or describe it in your own agents.toml\n",
+            "  FAIL: agent — there is no agent `clod`: known agents: `claude`, `codex`, `command`, `opencode` — use one of these, or define it in your own agents.toml\n",
         ),
         (
             &["--engine", "actions", "--agent", "claude"],
-            "  FAIL: agent — `--agent` and `--engine actions` do not go together: ",
+            "  FAIL: agent — `--agent` cannot be used with `--engine actions`: ",
         ),
         (
             &["--profile", "fast"],
-            "  FAIL: agent — `--profile` does not go with an agent: ",
+            "  FAIL: agent — `--profile` cannot be used with an agent: ",
         ),
         (
             &["--agent", "codex"],
-            "  FAIL: agent — there is no `codex` on PATH, which the agent `codex` is started as — install it, or let it work in a container with `--sandbox docker`\n",
+            "  FAIL: agent — `codex`, the program of agent `codex`, is not on PATH — install it, or run the agent in a container with `--sandbox docker`\n",
         ),
     ] {
         let ended = project.ralph(&[&["preflight"], args].concat()).expect(1);
@@ -192,7 +192,7 @@ fn a_script_has_to_be_committed() {
     assert!(!project.home().join("runs").exists(), "a run was made");
     project.commit(".agent-loop/agent", "true\n");
     let ended = project.ralph(&arguments).expect(0);
-    let expected = "  PASS: agent — command, which is started as `sh`\n";
+    let expected = "  PASS: agent — command, started as `sh`\n";
     assert!(ended.stdout.contains(expected), "{}", ended.stdout);
 }
 
@@ -210,7 +210,7 @@ fn an_agent_in_a_container_is_checked_with_its_network() {
     assert_data_eq!(
         shown(&ended),
         str![[r"
-  PASS: agent — claude, which is started as `claude`
+  PASS: agent — claude, started as `claude`
   PASS: credential — api-key, found in ANTHROPIC_API_KEY, no expiry known
   PASS: model — `claude` chooses one itself
   PASS: network — allowlist: commands can reach github.com, *.example.org:8443

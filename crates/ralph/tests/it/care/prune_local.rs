@@ -192,5 +192,8 @@ fn a_run_tidies_up_before_it_starts() {
 
     project.run().expect(10);
     assert!(project.event_values("notice", "message").is_empty());
-    assert!(kept.iter().all(there), "a sandbox kept for a look is gone");
+    assert!(
+        kept.iter().all(there),
+        "a sandbox that retention keeps was removed"
+    );
 }

@@ -45,7 +45,7 @@ fn docker_sandboxes_pass() {
     assert_data_eq!(
         output.stdout,
         str![[r"
-  PASS: check token — made up: a stand-in for the provider takes it
+  PASS: check token — a fake credential, which a local test server accepts
   PASS: prerequisites — git version [..]
   PASS: engine — docker: containers without a network; Docker Engine [..] (API [..]) at [..]: linux/[..], [..] processors, [..] GiB of memory
   PASS: proxy health — `ralph-gate ok` at http://127.0.0.1:[..]
@@ -54,15 +54,15 @@ fn docker_sandboxes_pass() {
   PASS: create sandbox — docker-[..] for agent-loop-selftest-claude
   PASS: network policy — deny: commands can reach nothing; the gate has refused `google.com`
   PASS: gate reachable from sandbox — it answers at 127.0.0.1:4141
-  PASS: agent auth via gate — a request as `claude` sends it was answered with 200; the image has no `claude`
-  PASS: network isolation — `https://google.com` is blocked, `1.1.1.1:443` cannot be reached, its name cannot be looked up, there is no interface but lo
-  PASS: run a command — a command answered in [..]
+  PASS: agent auth via gate — a request in the format of `claude` was answered with 200; the image has no `claude`
+  PASS: network isolation — `https://google.com` is blocked, `1.1.1.1:443` cannot be reached, its name does not resolve, the only active interface is lo
+  PASS: run a command — a command finished in [..]
   PASS: files — 1048576 bytes in and out
   PASS: unprivileged user — commands run as the user [..] without capabilities
-  PASS: timeout — a tree of processes ended after 1s
-  PASS: limits — memory, disk and processes end at 128 MiB, 64 MiB and 64
-  PASS: cleanup — docker-[..] is gone, docker-[..] is gone
-  note: images are kept: they are the cache of the next run
+  PASS: timeout — a process tree was killed after 1s
+  PASS: limits — memory, disk and processes are limited to 128 MiB, 64 MiB and 64
+  PASS: cleanup — docker-[..] was removed, docker-[..] was removed
+  note: images are kept as a cache for the next run
 ralph: selftest complete — all 16 checks passed
 
 "]]
@@ -147,10 +147,10 @@ fn local_sandboxes_pass() {
   PASS: prerequisites — git version [..]
   PASS: machine — local: no isolation: commands run as you; state directory hidden: [..]; memory 8 GiB[..]
   PASS: create sandbox — local-[..]
-  PASS: run a command — a command answered in [..]
+  PASS: run a command — a command finished in [..]
   PASS: files — 1048576 bytes in and out
-  PASS: timeout — a tree of processes ended after 1s
-  PASS: cleanup — local-[..] is gone
+  PASS: timeout — a process tree was killed after 1s
+  PASS: cleanup — local-[..] was removed
 ralph: selftest complete — all 7 checks passed
 
 "]]
@@ -244,9 +244,10 @@ fn without_a_token_nothing_is_tested() {
     }
     let output = RalphOutput::from(command.output().unwrap());
     assert_eq!(output.code, 1, "{output:?}");
-    let first = "  FAIL: check token — no token found for agent claude — run: ralph store-token, or try everything else with `ralph selftest --offline`\n  NOT RUN: prerequisites — there is no token to use\n";
+    let first = "  FAIL: check token — no token found for agent claude — run: ralph store-token, or test everything else with `ralph selftest --offline`\n  NOT RUN: prerequisites — there is no token\n";
     assert!(output.stdout.starts_with(first), "{output:?}");
-    let last = "  NOT RUN: cleanup — there is no token to use\nralph: selftest complete — 1/16 checks failed\n";
+    let last =
+        "  NOT RUN: cleanup — there is no token\nralph: selftest complete — 1/16 checks failed\n";
     assert!(output.stdout.ends_with(last), "{output:?}");
 }
 
@@ -297,7 +298,7 @@ fn real_agents_reply_in_a_container() {
     for agent in ["claude", "codex"] {
         let output = ralph.run(&["selftest", "--offline", "--agent", agent]);
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
-        let line = format!("  PASS: agent auth via gate — `{agent}` said `ok` in ");
+        let line = format!("  PASS: agent auth via gate — `{agent}` replied `ok` in ");
         assert!(output.stdout.contains(&line), "{output:?}");
     }
     assert_eq!(leftovers(&ralph), "");
@@ -339,7 +340,7 @@ fn an_interrupted_selftest_leaves_nothing() {
     assert!(
         output
             .stderr
-            .starts_with("ralph: the selftest was interrupted — ")
+            .starts_with("ralph: the selftest did not finish — the program was interrupted — ")
     );
     assert_eq!(leftovers(&ralph), "");
 }

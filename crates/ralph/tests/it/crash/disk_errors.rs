@@ -18,8 +18,8 @@ fn a_failed_sync_of_the_journal_is_final() {
         let lines: Vec<&str> = output.stderr.lines().collect();
         assert_eq!(lines.len(), 1, "{case}");
         for part in [
-            "ralph: run `",
-            "` cannot go on — cannot append to `",
+            "ralph: cannot continue run `",
+            "` — cannot append to `",
             "/journal.jsonl`: ",
             "— the disk reports an error: ",
         ] {

@@ -32,7 +32,7 @@ fn an_interrupted_run_reports_how_to_resume() {
     }
     let output = stage.run(&["run", "--model", "scripted:replies.jsonl"]);
     let why = format!(
-        "ralph: run `{id}` of this task is interrupted — it has not come to its end — \
+        "ralph: run `{id}` of this task is interrupted — it has not finished — \
          continue it with `ralph resume {id}`, or start over with `ralph run --new`\n"
     );
     assert_eq!((output.code, output.stderr), (1, why));

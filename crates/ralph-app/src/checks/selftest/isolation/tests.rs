@@ -150,12 +150,12 @@ async fn an_open_network_is_detected() {
     for (answers, expected) in [
         (
             vec![blocked, quiet, (names, "blocked", EXIT_OK)],
-            format!("{good}, its name cannot be looked up, there is no interface but lo"),
+            format!("{good}, its name does not resolve, the only active interface is lo"),
         ),
         (
             vec![blocked, quiet, (names, "untried", EXIT_OK)],
             format!(
-                "{good}, the image has no program to look up a name with, there is no interface but lo"
+                "{good}, the image has no program to resolve names, the only active interface is lo"
             ),
         ),
         (
@@ -176,7 +176,7 @@ async fn an_open_network_is_detected() {
         ),
         (
             vec![blocked, quiet, (names, "resolved", EXIT_OK)],
-            "a command can look up the name `google.com`".into(),
+            "a command can resolve the name `google.com`".into(),
         ),
         (
             vec![blocked, (interfaces, "sh: not found", ExecStatus::Exited(127))],
@@ -185,15 +185,15 @@ async fn an_open_network_is_detected() {
     ] {
         let sandbox = ScriptedSelftestSandbox::new(&answers);
         let session = sandbox.session();
-        let (look, seen) = probe_network(&session).await;
-        assert_eq!(problem_texts(check_network(&session, &look, &seen).await), [expected]);
+        let (probe, report) = probe_network(&session).await;
+        assert_eq!(problem_texts(check_network(&session, &probe, &report).await), [expected]);
     }
 }
 
 async fn probe_network(session: &SelftestSession<'_>) -> (PreflightProbe, PreflightReport) {
-    let look = PreflightProbe::for_rules(&EgressRules::new(EgressPolicy::Deny));
-    let seen = look.run_in(&*session.sandbox).await.unwrap();
-    (look, seen)
+    let probe = PreflightProbe::for_rules(&EgressRules::new(EgressPolicy::Deny));
+    let report = probe.run_in(&*session.sandbox).await.unwrap();
+    (probe, report)
 }
 
 #[tokio::test]
@@ -213,9 +213,9 @@ async fn an_unresponsive_gate_is_detected() {
         ),
     ] {
         let sandbox = ScriptedSelftestSandbox::new(&[("/guest probe", text, EXIT_OK)]);
-        let (look, seen) = probe_network(&sandbox.session()).await;
+        let (probe, report) = probe_network(&sandbox.session()).await;
         assert_eq!(
-            problem_texts(check_gate(&look, &seen)),
+            problem_texts(check_gate(&probe, &report)),
             [expected],
             "{text}"
         );
@@ -234,15 +234,15 @@ async fn privileges_are_detected() {
             vec![
                 "commands run as the user 0",
                 "commands have the capabilities 00000000a80425fb",
-                "commands can get more power by programs of other users",
+                "commands can gain privileges through setuid programs",
             ],
         ),
         (
             "",
             vec![
-                "commands run as the user nothing",
-                "commands have the capabilities nothing",
-                "commands can get more power by programs of other users",
+                "commands run as the user unknown",
+                "commands have the capabilities unknown",
+                "commands can gain privileges through setuid programs",
             ],
         ),
     ] {
@@ -265,7 +265,7 @@ async fn ineffective_limits_are_detected() {
     ]);
     assert_eq!(
         problem_texts(check_limits(&strict.session()).await),
-        ["passed: memory, disk and processes end at 128 MiB, 64 MiB and 64"]
+        ["passed: memory, disk and processes are limited to 128 MiB, 64 MiB and 64"]
     );
     let lax = ScriptedSelftestSandbox::new(&[
         (memory, "", EXIT_OK),
@@ -287,6 +287,6 @@ async fn a_sandbox_that_is_not_removed_is_detected() {
     let sandbox = ScriptedSelftestSandbox::new(&[]);
     assert_eq!(
         problem_texts(sandbox.session().remove_and_verify().await),
-        ["sandbox `scripted` is still there"]
+        ["sandbox `scripted` still exists"]
     );
 }
