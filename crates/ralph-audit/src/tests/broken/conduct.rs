@@ -143,6 +143,16 @@ const EXCEEDED_BUDGETS: &[CorruptionCase] = &[
             limit(fixture, "max_tokens", json!(1000));
         },
     ),
+    corruption(
+        "I6",
+        "tokens of an abandoned call",
+        "another call after 2000 tokens",
+        |fixture| {
+            let index = fixture.entry_index("model_asked", 2);
+            insert_after(fixture, index, abandoned_call());
+            limit(fixture, "max_tokens", json!(2000));
+        },
+    ),
     corruption("I6", "cost", "another call after $0.250000000", |fixture| {
         limit(fixture, "max_cost", json!(0.25));
     }),
@@ -178,6 +188,12 @@ fn exceeded_budgets() {
 fn limit(fixture: &mut AuditFixture, key: &str, value: Value) {
     fixture.event_mut("run_created", 1)["plan"]["limits"][key] = value;
     fixture.edit_entries(|_| {});
+}
+
+/// Returns the record of a call in the second iteration whose reply was lost.
+fn abandoned_call() -> Value {
+    json!({"type": "model_abandoned", "iteration": 2, "attempt": 1,
+        "usage": {"input_tokens": 900, "output_tokens": 100}, "cost_usd": 0.25})
 }
 
 const WRONG_WRITERS_AND_STATES: &[CorruptionCase] = &[
