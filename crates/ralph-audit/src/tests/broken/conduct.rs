@@ -290,6 +290,21 @@ const WRONG_WRITERS_AND_STATES: &[CorruptionCase] = &[
     ),
     corruption(
         "I14",
+        "a charge after the end",
+        "(`model_abandoned`) comes after the run has succeeded",
+        |fixture| insert_after(fixture, fixture.entries.len() - 1, abandoned_call()),
+    ),
+    corruption(
+        "I14",
+        "an agent after the end",
+        "(`agent_did`) comes after the run has succeeded",
+        |fixture| {
+            let event = json!({"type": "agent_did", "iteration": 2});
+            insert_after(fixture, fixture.entries.len() - 1, event);
+        },
+    ),
+    corruption(
+        "I14",
         "created twice",
         "the run was created before",
         |fixture| {
