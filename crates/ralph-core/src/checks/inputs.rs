@@ -309,11 +309,13 @@ pub fn changed_input_findings(
 
 fn describe_changes(touched: &[ChangedPath], sizes: &LineChanges) -> String {
     let name = |changed: &ChangedPath| {
-        let (added, removed) = sizes.get(&changed.path).copied().unwrap_or_default();
-        let how = match changed.change {
-            PathChange::Added => "added".to_owned(),
-            PathChange::Deleted => "deleted".to_owned(),
-            PathChange::Modified => format!("modified, +{added} −{removed}"),
+        let how = match (changed.change, sizes.get(&changed.path)) {
+            (PathChange::Added, _) => "added".to_owned(),
+            (PathChange::Deleted, _) => "deleted".to_owned(),
+            (PathChange::Modified, Some((added, removed))) => {
+                format!("modified, +{added} −{removed}")
+            }
+            (PathChange::Modified, None) => "modified".to_owned(),
         };
         format!("`{}` ({how})", changed.path)
     };
