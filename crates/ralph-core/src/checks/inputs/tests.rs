@@ -84,6 +84,10 @@ fn nested_scripts_are_found() {
     for path in ["ci/all.sh", "ci/one.sh", "tools/check.py"] {
         assert!(found.contains(&path.to_owned()), "{found:?}");
     }
+    // A script runs in the caller's directory, or changes to the root.
+    let script = [("ci/all.sh", "sh ./run.sh\nsh ci/one.sh\n")];
+    let found = executed("cd sub && sh ../ci/all.sh", &script);
+    assert_eq!(found, ["ci/all.sh", "ci/one.sh", "sub/run.sh"]);
     let found = executed("make test", &[("Makefile", "test:\n\t@sh ci/one.sh\n")]);
     assert!(found.contains(&"ci/one.sh".to_owned()), "{found:?}");
     let package = r#"{"scripts": {"test": "sh run.sh"}}"#;
