@@ -131,7 +131,8 @@ fn check_calls(evidence: &Evidence<'_>, budgets: &BudgetHistory, findings: &mut 
         let (is_started, is_charged) = match record.kind() {
             "model_replied" | "doctor_replied" => (true, true),
             "agent_started" => (true, false),
-            "agent_charged" => (false, true),
+            // The cost of a call that was started before.
+            "agent_charged" | "model_abandoned" | "doctor_abandoned" => (false, true),
             _ => continue,
         };
         let limits = budgets.at(record);

@@ -73,13 +73,18 @@ const TRANSITIONS: [(&str, &[&str]); 11] = [
 const ACTIVE: [&str; 4] = ["created", "preparing", "running", "verifying"];
 
 /// Events that occur only in unfinished runs.
-const EVENTS_OF_UNFINISHED_RUNS: [&str; 18] = [
+const EVENTS_OF_UNFINISHED_RUNS: [&str; 25] = [
     "iteration_started",
     "model_asked",
     "model_replied",
     "model_failed",
+    "model_abandoned",
     "reply_rejected",
     "reply_accepted",
+    "agent_started",
+    "agent_did",
+    "agent_charged",
+    "agent_finished",
     "action_started",
     "action_finished",
     "claim_checked",
@@ -89,6 +94,8 @@ const EVENTS_OF_UNFINISHED_RUNS: [&str; 18] = [
     "gutter",
     "doctor_asked",
     "doctor_replied",
+    "doctor_abandoned",
+    "doctor_failed",
     "doctor_reported",
     "diagnosis_applied",
     "command_done",

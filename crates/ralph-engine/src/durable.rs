@@ -253,15 +253,10 @@ impl AppendLog {
     /// A failed sync is final: the kernel reports it once and then forgets it, so a second sync
     /// that succeeds proves nothing. Every later call fails, too.
     pub fn append(&mut self, bytes: &[u8], sync: SyncMode) -> Result<(), StoreError> {
-        if let Some(number) = self.broken {
-            return Err(self.append_error(io::Error::from_raw_os_error(number)));
-        }
+        self.check_usable("append to")?;
         let written = self.file.write_all(bytes);
         let synced = written.and_then(|()| match sync {
-            SyncMode::Now => self
-                .file
-                .sync_data()
-                .inspect_err(|error| self.broken = error.raw_os_error().or(Some(EIO))),
+            SyncMode::Now => self.sync_data(),
             SyncMode::Later => Ok(()),
         });
         if let Err(source) = synced {
@@ -269,26 +264,32 @@ impl AppendLog {
             self.file
                 .set_len(self.length)
                 .map_err(StoreError::when("repair", &self.path))?;
-            return Err(self.append_error(source));
+            return Err(StoreError::when("append to", &self.path)(source));
         }
         self.length += bytes.len() as u64;
         self.hasher.update(bytes);
         Ok(())
     }
 
-    fn append_error(&self, source: io::Error) -> StoreError {
-        StoreError {
-            doing: "append to",
-            path: self.path.clone(),
-            source,
-        }
+    /// Waits until everything is on disk. A failure is final, also for later appends.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        self.check_usable("sync")?;
+        self.sync_data()
+            .map_err(StoreError::when("sync", &self.path))
     }
 
-    /// Waits until everything is on disk.
-    pub fn sync(&self) -> Result<(), StoreError> {
+    /// Fails if an earlier sync has failed.
+    fn check_usable(&self, doing: &'static str) -> Result<(), StoreError> {
+        self.broken.map_or(Ok(()), |number| {
+            let source = io::Error::from_raw_os_error(number);
+            Err(StoreError::when(doing, &self.path)(source))
+        })
+    }
+
+    fn sync_data(&mut self) -> io::Result<()> {
         self.file
             .sync_data()
-            .map_err(StoreError::when("sync", &self.path))
+            .inspect_err(|error| self.broken = error.raw_os_error().or(Some(EIO)))
     }
 
     /// Returns its length and digest; the cost does not depend on its size.
@@ -416,6 +417,19 @@ mod tests {
         assert_eq!(tail(&path, 100).unwrap(), "one\ntwo\nthree\n");
         assert_eq!(tail(&path, 8).unwrap(), "three\n");
         assert_eq!(log.length(), 14);
+    }
+
+    #[test]
+    fn a_failed_sync_is_final() {
+        // A device does not support a sync.
+        let mut log = AppendLog::open("/dev/null".into()).unwrap();
+        let failure = |error: StoreError| (error.doing, error.source.raw_os_error());
+        let invalid = Some(rustix::io::Errno::INVAL.raw_os_error());
+        assert_eq!(failure(log.sync().unwrap_err()), ("sync", invalid));
+        let appended = log.append(b"line\n", SyncMode::Later);
+        assert_eq!(failure(appended.unwrap_err()), ("append to", invalid));
+        assert_eq!(failure(log.sync().unwrap_err()), ("sync", invalid));
+        assert_eq!(log.length(), 0);
     }
 
     #[test]

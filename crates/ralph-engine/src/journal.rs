@@ -210,7 +210,7 @@ impl Journal {
         redactor: Redactor,
         lock: RunLock,
     ) -> Result<Self, JournalError> {
-        let log = AppendLog::open(dir.journal())?;
+        let mut log = AppendLog::open(dir.journal())?;
         // The last process may have crashed before its sync; the seal must not be ahead of the
         // journal.
         log.sync()?;

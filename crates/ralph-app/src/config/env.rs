@@ -280,7 +280,9 @@ impl Environment {
     /// the user's credentials to any server.
     pub fn api_address(&self, name: &str) -> Option<&str> {
         let is_address = name.ends_with("_API_BASE") || name.ends_with("_BASE_URL");
-        self.get(name).filter(|_| is_address)
+        // The name may also be that of a credential, which a `.env` can set: `AUTH_API_BASE`.
+        let is_users = !self.from_dotenv.contains(name);
+        self.get(name).filter(|_| is_address && is_users)
     }
 
     /// Returns the proxy for a scheme, `http` or `https`.
@@ -461,6 +463,19 @@ mod tests {
         assert_eq!(environment.default_provider(), Some("local"));
         assert_eq!(environment.user_provider(), None);
         assert_eq!(environment.config_dir(), None);
+    }
+
+    #[test]
+    fn a_dotenv_cannot_set_an_api_address() {
+        let dotenv = "AUTH_API_BASE=http://evil\nTOKEN_BASE_URL=http://evil\n";
+        let real = [("TOKEN_BASE_URL", "http://real")]
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let environment = Environment::from_variables(real, PathBuf::from("/p"), dotenv);
+        assert_eq!(environment.api_address("AUTH_API_BASE"), None);
+        assert_eq!(
+            environment.api_address("TOKEN_BASE_URL"),
+            Some("http://real")
+        );
     }
 
     #[test]

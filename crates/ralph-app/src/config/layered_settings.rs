@@ -158,7 +158,7 @@ impl SettingsMerge<'_> {
         );
         if STRONGER_WINS_KEYS.contains(&key) {
             self.findings.notes.push(format!(
-                "`{key}` of `{}` is not used: the sandbox that you chose isolates more",
+                "`{key}` of `{}` is not used: it may isolate less than the sandbox that you chose",
                 self.file
             ));
         } else {

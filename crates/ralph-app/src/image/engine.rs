@@ -41,11 +41,30 @@ pub(crate) async fn connect_images(
     connected.map_err(|error| problem_error(&error.problem()))
 }
 
-/// Converts a problem to an error.
+/// Converts a problem to an error. The text after the first `: ` is the cause.
 pub(crate) fn problem_error(problem: &ProviderProblem) -> AppError {
-    let (what, why) = problem
-        .what
-        .split_once(": ")
-        .unwrap_or((&problem.what, "the Docker Engine has no image of that name"));
+    let (what, why) = problem.what.split_once(": ").unwrap_or((&problem.what, ""));
     AppError::runtime(what, why, &problem.fix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_comes_from_the_problem() {
+        for (what, expected) in [
+            (
+                "cannot pull: no space left",
+                "cannot pull — no space left — fix it",
+            ),
+            ("there is no image `x`", "there is no image `x` — fix it"),
+        ] {
+            let problem = ProviderProblem {
+                what: what.into(),
+                fix: "fix it".into(),
+            };
+            assert_eq!(problem_error(&problem).to_string(), expected);
+        }
+    }
 }

@@ -54,11 +54,13 @@ pub fn source_version() -> String {
     for source in [
         env!("CARGO_PKG_VERSION"),
         include_str!("credential.rs"),
+        include_str!("gate.rs"),
         include_str!("health.rs"),
         include_str!("lease.rs"),
         include_str!("log.rs"),
         include_str!("route.rs"),
         include_str!("serve.rs"),
+        include_str!("workers.rs"),
     ] {
         hasher.update(source);
     }

@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 use ralph_core::ports::{
     Labels, ProviderProblem, SandboxError, SandboxId, SandboxInfo, SandboxProvider,
 };
-use ralph_guest::available;
 use ralph_providers::sandbox::{DockerProvider, ExistingSandbox};
 
 use super::retention::{SandboxCreator, StateDirOwner};
@@ -89,7 +88,7 @@ impl SandboxInventory {
 /// A local sandbox has a record next to its directory; one without a record was never finished.
 fn from_directory(info: SandboxInfo, sandboxes: &Path) -> ListedSandbox {
     let id = &info.id;
-    let recorded = file_age(&sandboxes.join(format!("{id}.json")));
+    let record = sandboxes.join(format!("{id}.json"));
     let unfinished = || {
         let names = [format!(".{id}.json"), id.to_string()];
         names
@@ -97,12 +96,12 @@ fn from_directory(info: SandboxInfo, sandboxes: &Path) -> ListedSandbox {
             .find_map(|name| file_age(&sandboxes.join(name)))
     };
     ListedSandbox {
-        creator: if recorded.is_some() {
-            SandboxCreator::Unknown
-        } else {
-            SandboxCreator::Unfinished
+        creator: match record.try_exists() {
+            Ok(false) => SandboxCreator::Unfinished,
+            // An inaccessible record may exist, and its sandbox may hold work.
+            Ok(true) | Err(_) => SandboxCreator::Unknown,
         },
-        age: recorded.or_else(unfinished),
+        age: file_age(&record).or_else(unfinished),
         id: info.id,
         labels: info.labels,
         state_dir_owner: StateDirOwner::Own,
@@ -151,8 +150,9 @@ fn file_age(file: &Path) -> Option<Duration> {
             return None;
         }
     };
-    // A time in the future says nothing about the age.
-    available(SystemTime::now().duration_since(written))
+    // A time in the future says nothing about the age. Zero keeps the sandbox.
+    let age = SystemTime::now().duration_since(written);
+    Some(age.unwrap_or(Duration::ZERO))
 }
 
 /// Converts a sandbox error to a problem with its fix.
@@ -179,6 +179,33 @@ mod tests {
     use std::os::unix::ffi::OsStrExt as _;
 
     use super::*;
+
+    /// The clock may have been set back since the record was written.
+    #[test]
+    fn a_time_in_the_future_keeps_a_local_sandbox() {
+        let sandboxes = tempfile::tempdir().unwrap();
+        let future = SystemTime::now() + Duration::from_hours(24);
+        for name in ["finished.json", "unfinished"] {
+            let file = std::fs::File::create(sandboxes.path().join(name)).unwrap();
+            file.set_modified(future).unwrap();
+        }
+        for (name, creator, age) in [
+            ("finished", SandboxCreator::Unknown, Some(Duration::ZERO)),
+            (
+                "unfinished",
+                SandboxCreator::Unfinished,
+                Some(Duration::ZERO),
+            ),
+            ("missing", SandboxCreator::Unfinished, None),
+        ] {
+            let info = SandboxInfo {
+                id: SandboxId(name.to_owned()),
+                labels: Labels::new(),
+            };
+            let listed = from_directory(info, sandboxes.path());
+            assert_eq!((listed.creator, listed.age), (creator, age), "{name}");
+        }
+    }
 
     #[test]
     fn a_state_dir_is_own_foreign_or_missing() {

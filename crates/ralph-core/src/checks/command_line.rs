@@ -4,7 +4,8 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimpleCommand {
     /// The working directory after any preceding `cd`, relative to the repository root (empty). The
-    /// `cd` of a subshell also counts for the commands after it.
+    /// `cd` of a subshell also counts for the commands after it. An absolute `cd` counts as one to
+    /// the root: where the repository is in the sandbox is unknown here.
     pub directory: String,
     /// The program and its arguments, without quotes, assignments and redirections.
     pub words: Vec<String>,
@@ -96,7 +97,14 @@ fn finish_command(
         return;
     }
     if words[0] == "cd" {
-        if let Some(target) = words.get(1).and_then(|target| join(directory, target)) {
+        let target = words.get(1).and_then(|target| {
+            if target.starts_with(['/', '~']) {
+                Some(String::new())
+            } else {
+                join(directory, target)
+            }
+        });
+        if let Some(target) = target {
             *directory = target;
         }
         return;
@@ -270,6 +278,7 @@ mod tests {
                 "(cd a/b; go test ./...) || exit 1",
                 vec!["a/b>go|test|./...", "a/b>exit|1"],
             ),
+            ("cd sub; cd /work/repo; sh a.sh", vec![">sh|a.sh"]),
             ("sh a.sh # comment; rm x", vec![">sh|a.sh"]),
             ("if ! sh a.sh; then exit 1; fi", vec![">sh|a.sh", ">exit|1"]),
             ("env -i X=1 sh \"it's\"", vec![">sh|it's"]),

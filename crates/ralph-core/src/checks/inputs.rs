@@ -153,6 +153,8 @@ pub struct CheckInputs {
     executed: BTreeSet<String>,
     compared: BTreeSet<String>,
     pending_scripts: VecDeque<String>,
+    /// The directories in which the scripts run.
+    script_directories: BTreeMap<String, String>,
     scripts_read: usize,
 }
 
@@ -184,15 +186,19 @@ impl CheckInputs {
             }
             return;
         }
-        let is_recipe = configures_checks(path);
+        // A makefile runs in its own directory. A script runs in the caller's; many change to the
+        // root of the repository first.
+        let mut directories = if configures_checks(path) {
+            vec![directory.to_owned()]
+        } else {
+            let caller = self.script_directories.get(path);
+            vec![caller.cloned().unwrap_or_default(), String::new()]
+        };
+        directories.dedup();
         for line in text.lines() {
             let line = line.trim_start_matches(['\t', '@', '-', ' ']);
-            // A makefile runs in its own directory. A script runs in the caller's, which is assumed
-            // to be the root of the repository.
-            if is_recipe {
+            for directory in &directories {
                 self.add_line(&format!("cd './{directory}'; {line}"), files);
-            } else {
-                self.add_line(line, files);
             }
         }
     }
@@ -216,14 +222,14 @@ impl CheckInputs {
                 .flat_map(|word| resolve_executed(word, command, files))
                 .collect();
             let names_tests = named.iter().any(|path| is_test(path));
-            self.add_executed(named);
+            self.add_executed(named, command);
             if runner.is_some() && !names_tests {
-                self.add_executed(files.filter(is_test));
+                self.add_executed(files.filter(is_test), command);
             }
         }
         if runner.is_some() || BUILD_TOOLS.contains(&program) || is_python(program) {
             let is_read = |path: &str| is_infrastructure(path, runner, program);
-            self.add_executed(files.filter(is_read));
+            self.add_executed(files.filter(is_read), command);
         }
         if COMPARERS.contains(&program) {
             let named = arguments
@@ -233,9 +239,11 @@ impl CheckInputs {
         }
     }
 
-    fn add_executed(&mut self, paths: Vec<String>) {
+    fn add_executed(&mut self, paths: Vec<String>, command: &SimpleCommand) {
         for path in paths {
             if self.executed.insert(path.clone()) && may_be_script(&path) {
+                let directory = command.directory.clone();
+                self.script_directories.insert(path.clone(), directory);
                 self.pending_scripts.push_back(path);
             }
         }
@@ -309,11 +317,13 @@ pub fn changed_input_findings(
 
 fn describe_changes(touched: &[ChangedPath], sizes: &LineChanges) -> String {
     let name = |changed: &ChangedPath| {
-        let (added, removed) = sizes.get(&changed.path).copied().unwrap_or_default();
-        let how = match changed.change {
-            PathChange::Added => "added".to_owned(),
-            PathChange::Deleted => "deleted".to_owned(),
-            PathChange::Modified => format!("modified, +{added} −{removed}"),
+        let how = match (changed.change, sizes.get(&changed.path)) {
+            (PathChange::Added, _) => "added".to_owned(),
+            (PathChange::Deleted, _) => "deleted".to_owned(),
+            (PathChange::Modified, Some((added, removed))) => {
+                format!("modified, +{added} −{removed}")
+            }
+            (PathChange::Modified, None) => "modified".to_owned(),
         };
         format!("`{}` ({how})", changed.path)
     };

@@ -133,7 +133,10 @@ impl TaskFile {
     /// ways. A box counts if the copy contains its text unchanged and only once.
     pub fn ticks_in(&self, copy: &str) -> TicksInCopy {
         let Ok(copy) = decode_text(copy.as_bytes()) else {
-            return TicksInCopy::default();
+            return TicksInCopy {
+                ticked: BTreeSet::new(),
+                differs: true,
+            };
         };
         let mark = |checkbox: &Checkbox| copy.as_bytes().get(checkbox.mark).copied();
         let same = self.text.len() == copy.len()

@@ -35,19 +35,18 @@ fn allows_no_more(bound: TrustBound, value: &Value, in_force: &Value) -> bool {
     }
     match bound {
         TrustBound::Same => false,
-        // A name that is not in the order is rejected elsewhere, or newer than the table.
+        // A name that is not in the order may allow more.
         TrustBound::Order(order) => {
             let position = |value: &Value| order.iter().position(|name| *name == value_text(value));
             match (position(value), position(in_force)) {
                 (Some(value), Some(in_force)) => value <= in_force,
-                (None, _) => true,
-                (Some(_), None) => false,
+                (Some(_) | None, _) => false,
             }
         }
-        TrustBound::AtMost => number(value) <= number(in_force),
+        TrustBound::AtMost => is_at_most(value, in_force),
         TrustBound::Limit => {
-            let unlimited = |value: &Value| number(value) == Some(0.0);
-            unlimited(in_force) || !unlimited(value) && number(value) <= number(in_force)
+            let unlimited = |value: &Value| value.as_f64() == Some(0.0);
+            unlimited(in_force) || !unlimited(value) && is_at_most(value, in_force)
         }
         TrustBound::Within => match (value.as_array(), in_force.as_array()) {
             (Some(items), Some(known)) => items.iter().all(|item| known.contains(item)),
@@ -56,8 +55,12 @@ fn allows_no_more(bound: TrustBound, value: &Value, in_force: &Value) -> bool {
     }
 }
 
-fn number(value: &Value) -> Option<f64> {
-    value.as_f64()
+/// Compares two numbers; false if one of the values is not a number.
+fn is_at_most(value: &Value, in_force: &Value) -> bool {
+    match (value.as_f64(), in_force.as_f64()) {
+        (Some(value), Some(in_force)) => value <= in_force,
+        (Some(_) | None, _) => false,
+    }
 }
 
 /// Formats a value for the rules and messages.

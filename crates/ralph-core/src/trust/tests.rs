@@ -39,12 +39,15 @@ fn a_value_that_allows_no_more_than_the_one_in_force_is_harmless() {
         sandbox.network.provider_tools | [] | ["urls"] | Harmless
         sandbox.provider | "docker" | "local" | Harmless
         sandbox.provider | "local" | "docker" | UserOnly
-        sandbox.provider | "tpyo" | "docker" | Harmless
+        sandbox.provider | "tpyo" | "docker" | UserOnly
+        sandbox.provider | "tpyo" | "tpyo" | Harmless
         sandbox.enabled | false | true | UserOnly
         sandbox.resources.memory | 1 | 2 | Harmless
         sandbox.resources.memory | 3 | 2 | Proposal
+        sandbox.resources.memory | "1" | 2 | Proposal
         sandbox.network.model_requests_per_minute | 0 | 10 | Proposal
         sandbox.network.model_requests_per_minute | 10 | 0 | Harmless
+        sandbox.network.model_requests_per_minute | null | 10 | Proposal
         monitoring.show_progress | false | true | Harmless
         some.new.key | 1 | 1 | UserOnly
     "#;

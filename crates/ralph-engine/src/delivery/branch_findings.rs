@@ -12,7 +12,7 @@ use ralph_core::verdict::{FindingKind, VerifyFinding};
 use super::verify::contract_checks;
 use crate::contract::PinnedTask;
 use crate::error::RunError;
-use crate::git::NestedRepository;
+use crate::git::{HostRepo, NestedRepository};
 use crate::recorder::Recorder;
 use crate::workbench::Workbench;
 
@@ -32,7 +32,10 @@ pub(super) async fn branch_findings(
 ) -> Result<Vec<VerifyFinding>, RunError> {
     let base = recorder.state().plan.base.clone();
     let changed = bench.repo.changed_paths(&base, head).await?;
-    let mut paths = bench.repo.list_files(head).await?;
+    let listed = bench.repo.list_files(head).await?;
+    let too_long = listed.is_none().then(file_list_finding);
+    let mut paths = listed.unwrap_or_default();
+    let requirements = requirements(bench, head, &paths).await?;
     paths.extend(changed.iter().map(|changed| changed.path.clone()));
     let files = TrackedFiles::new(paths);
     let inputs = check_inputs(bench, pinned, head, &files).await?;
@@ -46,7 +49,7 @@ pub(super) async fn branch_findings(
         .flat_map(|(_, inputs)| inputs.executed().iter().cloned())
         .collect();
     let mut findings = checks::changed_input_findings(&touched, &sizes);
-    let requirements = requirements(bench, head).await?;
+    findings.extend(too_long);
     findings.extend(checks::shadowing_finding(&changed, &files, &requirements));
     let nested = bench.repo.nested_repositories(&base, head).await?;
     findings.extend(nested.iter().map(nested_finding));
@@ -93,13 +96,16 @@ async fn check_inputs(
 }
 
 /// Returns the texts of the files that name Python dependencies.
-async fn requirements(bench: &Workbench, head: &CommitId) -> Result<Vec<String>, RunError> {
+async fn requirements(
+    bench: &Workbench,
+    head: &CommitId,
+    files: &[String],
+) -> Result<Vec<String>, RunError> {
     let is_list = |path: &String| {
         let name = path.rsplit('/').next().unwrap_or_default();
         name.starts_with("requirements")
             && Path::new(name).extension().is_some_and(|end| end == "txt")
     };
-    let files = bench.repo.list_files(head).await?;
     let mut texts = Vec::new();
     for path in files
         .iter()
@@ -109,6 +115,15 @@ async fn requirements(bench: &Workbench, head: &CommitId) -> Result<Vec<String>,
         texts.extend(bench.repo.file_text(head, path, MAX_SCRIPT).await?);
     }
     Ok(texts)
+}
+
+/// Returns the finding that only the changed files are known: the list of all files is too long.
+fn file_list_finding() -> VerifyFinding {
+    let text = format!(
+        "the names of all files have more than {} MiB; changed files that the checks run may be missing from the findings",
+        HostRepo::MAX_LIST >> 20
+    );
+    VerifyFinding::new(FindingKind::ChangedInput, text)
 }
 
 /// Returns the finding about a repository in the branch.

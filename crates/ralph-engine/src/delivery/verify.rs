@@ -53,6 +53,14 @@ impl CleanRoomReport {
     }
 }
 
+/// Which verification of a commit this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum VerifyRound {
+    First,
+    /// Repeats a green verification, because the commit was red before.
+    Confirmation,
+}
+
 /// Judges a commit and records the verdict in the journal. A commit that was red before must be
 /// green twice in a row.
 pub(crate) async fn verify_commit(
@@ -60,9 +68,9 @@ pub(crate) async fn verify_commit(
     head: &CommitId,
 ) -> Result<CleanRoomReport, RunError> {
     let was_red = run.recorder.state().red_commits.contains(head);
-    let report = verify_once(run, head, was_red).await?;
+    let report = verify_once(run, head, VerifyRound::First).await?;
     if was_red && report.is_green() {
-        return verify_once(run, head, was_red).await;
+        return verify_once(run, head, VerifyRound::Confirmation).await;
     }
     Ok(report)
 }
@@ -70,12 +78,12 @@ pub(crate) async fn verify_commit(
 async fn verify_once(
     run: &mut Run,
     head: &CommitId,
-    was_red: bool,
+    round: VerifyRound,
 ) -> Result<CleanRoomReport, RunError> {
     run.recorder
         .append(VerificationEvent::VerifyStarted { head: head.clone() })?;
     let mut report = judge_commit(run, head).await?;
-    if was_red && report.is_green() {
+    if round == VerifyRound::Confirmation && report.is_green() {
         let text = format!(
             "flaky: commit {} was red in an earlier clean room, then green twice in a row without a change",
             head.short()

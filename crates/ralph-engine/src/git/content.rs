@@ -7,17 +7,22 @@ use ralph_core::id::CommitId;
 use super::file_diff::BARE_DIFF;
 use super::{GitError, HostRepo};
 
-/// The most bytes of a list of paths.
-const MAX_LIST: u64 = 64 << 20;
-
 impl HostRepo {
-    /// Returns the paths of a commit's files; empty if the list is too long.
-    pub(crate) async fn list_files(&self, commit: &CommitId) -> Result<Vec<String>, GitError> {
+    /// The most bytes of a list of paths.
+    pub(crate) const MAX_LIST: u64 = 64 << 20;
+
+    /// Returns the paths of a commit's files; none if the list is longer than [`Self::MAX_LIST`].
+    pub(crate) async fn list_files(
+        &self,
+        commit: &CommitId,
+    ) -> Result<Option<Vec<String>>, GitError> {
         let args = ["ls-tree", "-r", "--name-only", "-z", commit.as_str()];
-        let bytes = self.read_output(&args, MAX_LIST).await?.unwrap_or_default();
+        let Some(bytes) = self.read_output(&args, Self::MAX_LIST).await? else {
+            return Ok(None);
+        };
         let text = String::from_utf8_lossy(&bytes);
         let paths = text.split('\0').filter(|path| !path.is_empty());
-        Ok(paths.map(str::to_owned).collect())
+        Ok(Some(paths.map(str::to_owned).collect()))
     }
 
     /// Returns the text of a file in a commit; none if it is missing or longer than `limit`.
@@ -39,7 +44,7 @@ impl HostRepo {
     }
 
     /// Returns the numbers of lines that were added to and removed from each file between two
-    /// commits; empty if the list is too long.
+    /// commits; empty if the list is longer than [`Self::MAX_LIST`].
     pub(crate) async fn line_changes(
         &self,
         from: &CommitId,
@@ -53,7 +58,8 @@ impl HostRepo {
             from.as_str(),
             to.as_str(),
         ];
-        let bytes = self.read_output(&args, MAX_LIST).await?.unwrap_or_default();
+        let listed = self.read_output(&args, Self::MAX_LIST).await?;
+        let bytes = listed.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let entry = |entry: &str| {
             let mut fields = entry.splitn(3, '\t');

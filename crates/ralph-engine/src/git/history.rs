@@ -4,7 +4,7 @@
 use ralph_core::action::{RunnerTrailer, runner_trailer};
 use ralph_core::id::CommitId;
 
-use super::program::subcommand_name;
+use super::program::{command_error, subcommand_name};
 use super::{GitError, HostRepo, bounded};
 
 /// Commits with their metadata and patches.
@@ -102,10 +102,7 @@ impl HostRepo {
         if output.status.success() {
             return Ok(Some(output.stdout));
         }
-        Err(GitError::Failed {
-            command: name,
-            message: output.status.to_string(),
-        })
+        Err(command_error(&name, &output))
     }
 }
 

@@ -154,22 +154,51 @@ pub(super) fn successful_stdout(command: &str, output: &Output) -> Result<String
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
+    Err(command_error(command, output))
+}
+
+/// Returns the error of a command that failed, with git's own message.
+pub(super) fn command_error(command: &str, output: &Output) -> GitError {
     let command = command.to_owned();
     let stderr = String::from_utf8_lossy(&output.stderr);
     let is_full = ["No space left on device", "Out of diskspace"]
         .iter()
         .any(|words| stderr.contains(words));
-    Err(if is_full {
-        GitError::Full { command }
-    } else {
-        let message = most_relevant_line(&stderr)
-            .unwrap_or("no message")
-            .to_owned();
-        GitError::Failed { command, message }
-    })
+    if is_full {
+        return GitError::Full { command };
+    }
+    let message =
+        most_relevant_line(&stderr).map_or_else(|| output.status.to_string(), str::to_owned);
+    GitError::Failed { command, message }
 }
 
 pub(super) fn subcommand_name<S: AsRef<OsStr>>(args: &[S]) -> String {
     let name = args.first().map(AsRef::as_ref).unwrap_or_default();
     name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    #[test]
+    fn an_error_has_the_message_of_git_or_the_exit_status() {
+        for (stderr, expected) in [
+            (
+                "fatal: bad object x\n",
+                "git log failed: fatal: bad object x",
+            ),
+            ("", "git log failed: exit status: 128"),
+        ] {
+            let output = Output {
+                status: ExitStatus::from_raw(128 << 8),
+                stdout: Vec::new(),
+                stderr: stderr.into(),
+            };
+            assert_eq!(command_error("log", &output).to_string(), expected);
+        }
+    }
 }

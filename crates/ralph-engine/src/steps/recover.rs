@@ -202,6 +202,27 @@ fn commit_from_result(result: &ActionResult) -> Option<CommitId> {
     let ActionResult::Done { detail } = result else {
         return None;
     };
-    let id = detail.strip_prefix("commit ")?.get(..40)?;
-    CommitId::parse(id)
+    let mut parts = detail
+        .strip_prefix("commit ")?
+        .split(|letter: char| !letter.is_ascii_hexdigit());
+    CommitId::parse(parts.next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_commit_has_either_length() {
+        for length in [40, 64] {
+            let id = "a".repeat(length);
+            for rest in ["", "; not committed: x", " was created before the restart"] {
+                let detail = format!("commit {id}{rest}");
+                let found = commit_from_result(&ActionResult::Done { detail });
+                assert_eq!(found, CommitId::parse(&id), "{length} {rest}");
+            }
+        }
+        let detail = "wrote 3 lines".to_owned();
+        assert_eq!(commit_from_result(&ActionResult::Done { detail }), None);
+    }
 }

@@ -94,7 +94,7 @@ impl HostFiles {
     }
 
     /// Syncs both logs.
-    pub fn sync(&self) -> Result<(), StoreError> {
+    pub fn sync(&mut self) -> Result<(), StoreError> {
         self.activity.sync()?;
         self.errors.sync()
     }

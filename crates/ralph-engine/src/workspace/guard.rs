@@ -69,13 +69,18 @@ impl GitGuard {
             return Ok(findings);
         }
         for (name, expected) in &self.expected {
-            let found = match read_if_present(sandbox, name).await {
-                Ok(found) => found,
-                // An unreadable file counts as missing, so it is restored if it was recorded.
-                Err(RunError::Sandbox(_)) => None,
+            let is_expected = match read_if_present(sandbox, name).await {
+                Ok(found) => found == *expected,
+                // Something unreadable is in its place, which is never what the runner created.
+                Err(RunError::Sandbox(
+                    SandboxError::Escapes(_)
+                    | SandboxError::NotRegular(_)
+                    | SandboxError::TooLarge { .. }
+                    | SandboxError::Io { .. },
+                )) => false,
                 Err(error) => return Err(error),
             };
-            if found == *expected {
+            if is_expected {
                 continue;
             }
             let path = repo_path(name)?;

@@ -61,6 +61,22 @@ async fn a_link_in_place_of_the_directory_is_replaced() {
 }
 
 #[tokio::test]
+async fn an_unreadable_file_in_the_repositorys_configuration_is_removed() {
+    let mut fixture = RunFixture::new("").await;
+    let attributes = fixture.workspace().join(".git/info/attributes");
+    symlink("/etc/passwd", &attributes).unwrap();
+    let changed = changed_paths(&mut fixture).await.unwrap();
+    assert_eq!(changed, [".git/info/attributes"]);
+    assert!(fs::symlink_metadata(&attributes).is_err());
+    let file = fs::File::create(&attributes).unwrap();
+    file.set_len((1 << 20) + 1).unwrap();
+    let changed = changed_paths(&mut fixture).await.unwrap();
+    assert_eq!(changed, [".git/info/attributes"]);
+    assert!(!attributes.exists());
+    assert_eq!(changed_paths(&mut fixture).await.unwrap(), [""; 0]);
+}
+
+#[tokio::test]
 async fn directories_of_unknown_iterations_are_removed() {
     let mut fixture = RunFixture::new("").await;
     let forged = fixture.workspace().join(".ralph/iterations/99");

@@ -251,12 +251,12 @@ fn parse_upstream(url: &str) -> Result<RouteUpstream, RouteError> {
     if !base.is_empty() && !is_canonical_path(base) {
         return Err(invalid_url());
     }
-    let (scheme, port) = match scheme {
+    let (scheme, default_port) = match scheme {
         "https" => (Scheme::HTTPS, 443),
         "http" => (Scheme::HTTP, 80),
         _ => return Err(invalid_url()),
     };
-    let endpoint = Endpoint::parse(authority, port).map_err(|reason| RouteError::Host {
+    let endpoint = Endpoint::parse(authority, default_port).map_err(|reason| RouteError::Host {
         url: url.to_owned(),
         reason,
     })?;
@@ -265,7 +265,7 @@ fn parse_upstream(url: &str) -> Result<RouteUpstream, RouteError> {
         return Err(invalid_url());
     }
     let text = endpoint.to_string();
-    let host = if matches!(endpoint.port, 80 | 443) {
+    let host = if endpoint.port == default_port {
         endpoint.host.to_string()
     } else {
         text.clone()
@@ -320,6 +320,19 @@ mod tests {
                 "local /local/v1 127.0.0.1:4000",
             ]
         );
+    }
+
+    #[test]
+    fn the_host_header_leaves_out_only_the_default_port() {
+        for (url, host) in [
+            ("https://a.com:443/v1", "a.com"),
+            ("https://a.com:80/v1", "a.com:80"),
+            ("http://localhost:80", "localhost"),
+            ("http://localhost:443", "localhost:443"),
+        ] {
+            let route = Route::openai_compatible("x", url, secret()).unwrap();
+            assert_eq!(route.upstream.host_header, host, "{url}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use rustix::fs::statvfs;
+use rustix::io::Errno;
 
 use super::unlinked::{OpenFiles, UnlinkedFiles};
 use super::usage::{DiskUsage, MeasuredTree};
@@ -40,6 +41,8 @@ pub(super) struct DiskQuota {
 struct DiskMeasurement {
     sandbox: DiskUsage,
     filesystem: DiskUsage,
+    /// Why the sandbox could not be measured.
+    error: Option<Errno>,
 }
 
 impl DiskQuota {
@@ -82,13 +85,11 @@ impl DiskQuota {
 
     /// Describes the limit that the last measurement exceeded.
     pub(super) fn limit_message(&self) -> Option<String> {
-        let (limit, sandbox) = (self.limit?, self.last_measurement()?.sandbox);
-        if sandbox == UNMEASURABLE {
-            return Some(
-                "ralph: the sandbox's disk is full: its directories are too deep to be measured\n"
-                    .into(),
-            );
+        let (limit, last) = (self.limit?, self.last_measurement()?);
+        if let Some(error) = last.error {
+            return Some(unmeasurable_message(error));
         }
+        let sandbox = last.sandbox;
         Some(if sandbox.files > limit.files {
             let (files, max) = (sandbox.files, limit.files);
             format!("ralph: the sandbox's disk is full: {files} files, at most {max} are allowed\n")
@@ -134,13 +135,17 @@ impl DiskQuota {
 
     async fn measure(&self, start: DiskBaseline) -> DiskUsage {
         let filesystem = self.filesystem_usage_or_zero();
-        let sandbox = match self.sandbox_usage(start, filesystem).await {
-            Ok(sandbox) => sandbox,
-            Err(_) => UNMEASURABLE,
+        let (sandbox, error) = match self.sandbox_usage(start, filesystem).await {
+            Ok(sandbox) => (sandbox, None),
+            Err(error) => {
+                let number = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                (UNMEASURABLE, Some(number))
+            }
         };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(DiskMeasurement {
             sandbox,
             filesystem,
+            error,
         });
         sandbox
     }
@@ -204,6 +209,16 @@ const UNMEASURABLE: DiskUsage = DiskUsage {
     files: u64::MAX,
 };
 
+/// Describes why a sandbox that could not be measured counts as full.
+fn unmeasurable_message(error: Errno) -> String {
+    if error == Errno::MFILE {
+        return "ralph: the sandbox's disk is full: its directories are too deep to be measured\n"
+            .to_owned();
+    }
+    let error = io::Error::from(error);
+    format!("ralph: the sandbox's disk counts as full: its size cannot be measured: {error}\n")
+}
+
 /// Returns the limit for a disk size.
 fn usage_limit(bytes: u64) -> DiskUsage {
     let (small, large) = BYTES_PER_FILE;
@@ -251,6 +266,19 @@ mod tests {
         let roomy = disk(dir.path(), 10_000_000);
         let waited = tokio::time::timeout(POLL_INTERVAL * 3, roomy.wait_until_exceeded()).await;
         assert!(waited.is_err(), "{waited:?}");
+    }
+
+    #[tokio::test]
+    async fn a_tree_that_cannot_be_measured_counts_as_full() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = disk(&dir.path().join("missing"), 1 << 20);
+        assert_eq!(missing.wait_until_exceeded().await, CommandEnd::DiskLimit);
+        assert_eq!(
+            missing.limit_message().unwrap(),
+            "ralph: the sandbox's disk counts as full: its size cannot be measured: \
+             No such file or directory (os error 2)\n"
+        );
+        assert!(unmeasurable_message(Errno::MFILE).contains("too deep to be measured"));
     }
 
     #[tokio::test]

@@ -64,14 +64,14 @@ impl GuestSettings {
                 continue;
             }
             let missing = || UsageError::MissingValue(name.clone());
-            let value = arguments.next().ok_or_else(missing)?;
+            let mut value = || arguments.next().ok_or_else(missing);
             match name.as_str() {
-                "--root" => root = Some(PathBuf::from(value)),
-                "--socket" => transport = Some(Transport::Socket(value.into())),
+                "--root" => root = Some(PathBuf::from(value()?)),
+                "--socket" => transport = Some(Transport::Socket(value()?.into())),
                 "--foreign-user" => {
-                    foreign_user = Some(value.parse().map_err(|_| missing())?);
+                    foreign_user = Some(value()?.parse().map_err(|_| missing())?);
                 }
-                "--disk-limit" => disk_limit = Some(value.parse().map_err(|_| missing())?),
+                "--disk-limit" => disk_limit = Some(value()?.parse().map_err(|_| missing())?),
                 _ => return Err(UsageError::Unknown(name)),
             }
         }
@@ -126,6 +126,7 @@ mod tests {
             ("--stdio", UsageError::Missing("--root")),
             ("--root /w", UsageError::Missing("--socket")),
             ("--what x", UsageError::Unknown("--what".into())),
+            ("--root /w --what", UsageError::Unknown("--what".into())),
             (
                 "--foreign-user x",
                 UsageError::MissingValue("--foreign-user".into()),

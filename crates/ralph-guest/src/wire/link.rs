@@ -174,6 +174,12 @@ impl Link {
         }
     }
 
+    fn is_open(&self, id: u32) -> bool {
+        let streams = self.streams();
+        let open = streams.open.as_ref();
+        open.is_some_and(|open| open.contains_key(&id))
+    }
+
     fn streams(&self) -> MutexGuard<'_, StreamTable> {
         self.shared
             .streams
@@ -228,7 +234,7 @@ impl Link {
     ) -> Result<(), FrameError> {
         let mut reader = BufReader::with_capacity(READ_BUFFER, reader);
         while let Some(frame) = Frame::read(&mut reader).await? {
-            if frame.kind == FrameKind::Open {
+            if frame.kind == FrameKind::Open && !self.is_open(frame.stream) {
                 if let Some(stream) = self.register(frame.stream) {
                     let message = frame.payload;
                     // Without a receiver the stream is dropped, which closes it.

@@ -21,6 +21,7 @@ async fn a_protocol_violation_closes_the_connection() {
     let cases = [
         (flood, "the peer sent more bytes than its credit allows"),
         (many, "too many unread messages"),
+        (raw_frame(1, 0, b"{}"), "a stream was opened twice"),
         (
             raw_frame(1, 5, &1_u32.to_le_bytes()),
             "the peer returned more credit than was used",

@@ -1,5 +1,7 @@
 //! The output of `preflight` and `selftest`: a line per check and a summary.
 
+use std::fmt;
+
 use ralph_app::AppError;
 use ralph_app::checks::{CheckOutcome, CheckSink};
 use ralph_core::secret::Redactor;
@@ -43,13 +45,8 @@ impl CheckReport {
 
     /// Prints the summary. A check that failed or did not run sets the exit code to 1.
     pub(super) fn finish(self) -> Result<ExitCode, AppError> {
-        let failed = self
-            .results
-            .iter()
-            .filter(|(_, outcome)| outcome.is_failure());
-        let (failed, all) = (failed.count(), self.results.len());
-        let not_run = |(_, outcome): &(_, CheckOutcome)| matches!(outcome, CheckOutcome::NotRun(_));
-        let is_green = failed == 0 && !self.results.iter().any(not_run);
+        let counts = CheckCounts::from_outcomes(self.results.iter().map(|(_, outcome)| outcome));
+        let is_green = counts.is_green();
         if self.is_json {
             self.output.print_json(&json!({
                 "ok": is_green,
@@ -57,18 +54,59 @@ impl CheckReport {
                 "notes": self.notes,
             }))?;
         } else {
-            let command = self.command;
-            self.print(&[StyledLine::from_text(&if is_green {
-                format!("ralph: {command} complete — all {all} checks passed")
-            } else {
-                format!("ralph: {command} complete — {failed}/{all} checks failed")
-            })])?;
+            let summary = format!("ralph: {} complete — {counts}", self.command);
+            self.print(&[StyledLine::from_text(&summary)])?;
         }
         Ok(if is_green {
             ExitCode::Success
         } else {
             ExitCode::Runtime
         })
+    }
+}
+
+/// The numbers of checks by outcome.
+#[derive(Debug, Default)]
+struct CheckCounts {
+    passed: usize,
+    failed: usize,
+    not_run: usize,
+}
+
+impl CheckCounts {
+    fn from_outcomes<'a>(outcomes: impl Iterator<Item = &'a CheckOutcome>) -> Self {
+        let mut counts = Self::default();
+        for outcome in outcomes {
+            match outcome {
+                CheckOutcome::Passed(_) => counts.passed += 1,
+                CheckOutcome::Failed(_) => counts.failed += 1,
+                CheckOutcome::NotRun(_) => counts.not_run += 1,
+            }
+        }
+        counts
+    }
+
+    fn is_green(&self) -> bool {
+        self.failed == 0 && self.not_run == 0
+    }
+}
+
+impl fmt::Display for CheckCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            passed,
+            failed,
+            not_run,
+        } = self;
+        let all = passed + failed + not_run;
+        if self.is_green() {
+            return write!(f, "all {all} checks passed");
+        }
+        write!(f, "{failed}/{all} checks failed")?;
+        match not_run {
+            0 => Ok(()),
+            not_run => write!(f, ", {not_run} not run"),
+        }
     }
 }
 
@@ -130,6 +168,25 @@ fn check_json(name: &str, outcome: &CheckOutcome) -> Value {
 mod tests {
     use super::*;
     use crate::terminal::styled_line::Colour;
+
+    #[test]
+    fn the_summary_counts_failures_and_checks_that_were_not_run() {
+        let passed = || CheckOutcome::Passed(String::new());
+        let failed = || CheckOutcome::Failed(Vec::new());
+        let not_run = || CheckOutcome::NotRun(String::new());
+        for (outcomes, summary) in [
+            (vec![passed(), passed()], "all 2 checks passed"),
+            (vec![passed(), failed()], "1/2 checks failed"),
+            (vec![passed(), not_run()], "0/2 checks failed, 1 not run"),
+            (
+                vec![failed(), not_run(), not_run()],
+                "1/3 checks failed, 2 not run",
+            ),
+        ] {
+            let counts = CheckCounts::from_outcomes(outcomes.iter());
+            assert_eq!(counts.to_string(), summary);
+        }
+    }
 
     #[test]
     fn a_line_per_problem() {

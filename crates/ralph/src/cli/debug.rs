@@ -66,13 +66,17 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
 fn contract_ids(dir: &RunDir) -> Result<Vec<String>, AppError> {
     let state = dir.state()?;
     let path = dir.stored_contract(&state.contract);
-    let bytes = std::fs::read(&path).map_err(|error| {
+    let unreadable = |why: String| {
         AppError::runtime(
             format!("cannot read the contract of run `{}`", state.plan.run),
-            error.to_string(),
+            why,
             "check the run with `ralph audit`",
         )
+    };
+    let bytes = std::fs::read(&path).map_err(|error| unreadable(error.to_string()))?;
+    let task = TaskFile::parse(&bytes).map_err(|findings| {
+        let first = findings.into_iter().next();
+        unreadable(first.map_or_else(String::new, |finding| finding.message))
     })?;
-    // A damaged contract has no ids; `ralph audit` reports it.
-    Ok(TaskFile::parse(&bytes).map_or_else(|_| Vec::new(), |task| debug::ids(&task.contract)))
+    Ok(debug::ids(&task.contract))
 }

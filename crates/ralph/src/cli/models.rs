@@ -15,7 +15,6 @@ use ralph_core::money::Usd;
 use ralph_core::ports::{FinishReason, ModelError, ModelReply, ModelRequest};
 use ralph_core::price::{self, Price, PriceBook};
 use ralph_core::profile::ModelChoice;
-use ralph_engine::error::RunError;
 use ralph_engine::run::ChosenModel;
 use serde::Serialize;
 use serde_json::json;
@@ -291,7 +290,7 @@ async fn test_model(name: String, is_json: bool, context: &Context) -> Result<Ex
     let started = clock.monotonic();
     let response = chosen.model.ask_once(&request).await;
     let duration = clock.monotonic().saturating_sub(started);
-    let reply = response.map_err(|error| test_failed(&chosen.choice, error))?;
+    let reply = response.map_err(|error| test_failed(&chosen.choice, &error))?;
     let cost = reply
         .billed
         .unwrap_or_else(|| price::cost(&price_or_highest(&chosen.choice), &reply.usage));
@@ -337,20 +336,27 @@ fn choose_model(name: &str, context: &Context) -> Result<ChosenModel, AppError> 
     })
 }
 
-fn test_failed(choice: &ModelChoice, error: ModelError) -> AppError {
-    let why = error.to_string();
+fn test_failed(choice: &ModelChoice, error: &ModelError) -> AppError {
     let what = format!("model `{}` did not answer", choice.model);
-    let hint = match &error {
-        ModelError::Broken { fix: Some(fix), .. } => format!("{fix}, then try again"),
-        ModelError::Broken { fix: None, .. }
-        | ModelError::Transient { .. }
-        | ModelError::Unauthorized { .. }
-        | ModelError::QuotaUsedUp { .. }
-        | ModelError::CutOff { .. } => RunError::from(error)
-            .hint()
-            .replace("`ralph resume`", "try again"),
-    };
-    AppError::runtime(what, why, hint)
+    let hint = format!("{}, then try again", first_step(error));
+    AppError::runtime(what, error.to_string(), hint)
+}
+
+/// Returns what the user has to do before another test can succeed.
+fn first_step(error: &ModelError) -> String {
+    match error {
+        ModelError::Unauthorized {
+            status: 403,
+            key: Some(key),
+            ..
+        } => format!("set `{key}` to a key that may use this model"),
+        ModelError::Unauthorized { key: Some(key), .. } => format!("set `{key}` to a valid key"),
+        ModelError::Unauthorized { key: None, .. } => "set a valid key".to_owned(),
+        ModelError::Transient { .. } | ModelError::CutOff { .. } => "wait a few minutes".to_owned(),
+        ModelError::QuotaUsedUp { .. } => "raise the limit or wait for its reset".to_owned(),
+        ModelError::Broken { fix: Some(fix), .. } => fix.clone(),
+        ModelError::Broken { fix: None, .. } => "correct the profile or its provider".to_owned(),
+    }
 }
 
 /// Returns why the actions of a reply could not be performed.
@@ -401,4 +407,29 @@ fn reply_lines(
             .wrapped(Tone::Plain, &format!(", {why}")),
     });
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_test_says_what_to_do_before_the_next() {
+        let unauthorized = |status, key: Option<&str>| ModelError::Unauthorized {
+            model: "m".into(),
+            status,
+            message: String::new(),
+            key: key.map(str::to_owned),
+        };
+        for (error, expected) in [
+            (
+                unauthorized(403, Some("KEY")),
+                "set `KEY` to a key that may use this model",
+            ),
+            (unauthorized(401, Some("KEY")), "set `KEY` to a valid key"),
+            (unauthorized(403, None), "set a valid key"),
+        ] {
+            assert_eq!(first_step(&error), expected);
+        }
+    }
 }

@@ -351,4 +351,10 @@ fn debugging_knows_ids_of_the_contract_and_no_command_line() {
     assert_eq!(project.events("command_done").len(), 3);
     project.ralph(&["resume", "last"]).expect(0);
     project.audit();
+    for contract in fs::read_dir(project.run_dir().join("contracts")).unwrap() {
+        fs::write(contract.unwrap().path(), "damaged").unwrap();
+    }
+    let ended = project.ralph(&["debug", "last", "test"]).expect(1);
+    let message = "ralph: cannot read the contract of run `";
+    assert!(ended.stderr.starts_with(message), "{}", ended.stderr);
 }

@@ -189,6 +189,19 @@ fn replaced_objects_do_not_reach_a_clean_room() {
     assert!(!green.contains(&true.into()), "{green:?}");
 }
 
+/// Returns whether each verdict has the finding `flaky`.
+fn flaky_verdicts(project: &Project) -> Vec<bool> {
+    let is_flaky = |event: &Value| {
+        let found = event["findings"].as_array();
+        found.is_some_and(|found| found.iter().any(|finding| finding["kind"] == "flaky"))
+    };
+    project
+        .events("verify_finished")
+        .iter()
+        .map(is_flaky)
+        .collect()
+}
+
 /// A project whose check fails in these executions; 0 is the first, in the work sandbox.
 fn flaky(red_at: &str) -> Project {
     let project = Project::new()
@@ -213,6 +226,7 @@ fn a_commit_that_was_red_must_be_green_twice_in_a_row() {
     let ended = project.run().expect(0);
     let green = project.event_values("verify_finished", "green");
     assert_eq!(green, [false, true, true].map(Value::from));
+    assert_eq!(flaky_verdicts(&project), [false, false, true]);
     let found = findings(&project);
     assert_eq!(found[0].0, "flaky", "{found:?}");
     assert!(ended.stdout.contains("flaky: commit "), "{}", ended.stdout);
@@ -228,6 +242,7 @@ fn a_commit_that_was_red_must_be_green_twice_in_a_row() {
     project.run().expect(10);
     let green = project.event_values("verify_finished", "green");
     assert_eq!(green, [false, true, false].map(Value::from));
+    assert_eq!(flaky_verdicts(&project), [false, false, false]);
     project.audit();
 }
 

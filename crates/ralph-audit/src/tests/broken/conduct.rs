@@ -143,6 +143,16 @@ const EXCEEDED_BUDGETS: &[CorruptionCase] = &[
             limit(fixture, "max_tokens", json!(1000));
         },
     ),
+    corruption(
+        "I6",
+        "tokens of an abandoned call",
+        "another call after 2000 tokens",
+        |fixture| {
+            let index = fixture.entry_index("model_asked", 2);
+            insert_after(fixture, index, abandoned_call());
+            limit(fixture, "max_tokens", json!(2000));
+        },
+    ),
     corruption("I6", "cost", "another call after $0.250000000", |fixture| {
         limit(fixture, "max_cost", json!(0.25));
     }),
@@ -178,6 +188,12 @@ fn exceeded_budgets() {
 fn limit(fixture: &mut AuditFixture, key: &str, value: Value) {
     fixture.event_mut("run_created", 1)["plan"]["limits"][key] = value;
     fixture.edit_entries(|_| {});
+}
+
+/// Returns the record of a call in the second iteration whose reply was lost.
+fn abandoned_call() -> Value {
+    json!({"type": "model_abandoned", "iteration": 2, "attempt": 1,
+        "usage": {"input_tokens": 900, "output_tokens": 100}, "cost_usd": 0.25})
 }
 
 const WRONG_WRITERS_AND_STATES: &[CorruptionCase] = &[
@@ -269,6 +285,21 @@ const WRONG_WRITERS_AND_STATES: &[CorruptionCase] = &[
         |fixture| {
             let index = fixture.entry_index("tests_run", 2);
             let event = fixture.entries[index].event.clone();
+            insert_after(fixture, fixture.entries.len() - 1, event);
+        },
+    ),
+    corruption(
+        "I14",
+        "a charge after the end",
+        "(`model_abandoned`) comes after the run has succeeded",
+        |fixture| insert_after(fixture, fixture.entries.len() - 1, abandoned_call()),
+    ),
+    corruption(
+        "I14",
+        "an agent after the end",
+        "(`agent_did`) comes after the run has succeeded",
+        |fixture| {
+            let event = json!({"type": "agent_did", "iteration": 2});
             insert_after(fixture, fixture.entries.len() - 1, event);
         },
     ),

@@ -113,10 +113,18 @@ impl ExitPaths {
         } else {
             next.reason
         };
+        // The failures of `self` count if they end the shell, as with `set -e`. Without that, they
+        // are ignored anyway.
+        let hidden = if self.exits_with_failure && !self.returns_failure() {
+            self.hidden_failures
+        } else {
+            Vec::new()
+        };
         Self {
             exits_with_success: self.exits_with_success || next.exits_with_success,
             exits_with_failure: self.exits_with_failure || next.exits_with_failure,
             reason: because,
+            hidden_failures: [hidden, next.hidden_failures].concat(),
             ..next
         }
     }

@@ -81,7 +81,7 @@ const CANNOT_FAIL: [&str; 74] = [
 ];
 
 /// Checks that can succeed although something failed.
-const HIDE_FAILURES: [&str; 10] = [
+const HIDE_FAILURES: [&str; 12] = [
     "pytest | tee log",
     "pytest 2>&1 | tee log.txt",
     "npm test | cat",
@@ -92,10 +92,12 @@ const HIDE_FAILURES: [&str; 10] = [
     "for t in tests/*.sh; do sh \"$t\"; done",
     "make -i test",
     "npm run test --if-present",
+    "set -e; pytest | tee log; npm test",
+    "pytest | tee log || exit 1; npm test",
 ];
 
 /// Checks that can fail.
-const CHECKS: [&str; 64] = [
+const CHECKS: [&str; 65] = [
     "pytest",
     "npm test",
     "python -m pytest -q tests/",
@@ -160,6 +162,7 @@ const CHECKS: [&str; 64] = [
     "cat <<EOF | sh\ntrue\nEOF",
     "f() { true; }; pytest",
     "set -e; for t in tests/*.sh; do sh \"$t\"; done",
+    "set -e; npm run lint --if-present || true; npm test",
 ];
 
 #[test]

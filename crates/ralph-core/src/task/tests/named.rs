@@ -197,4 +197,6 @@ fn reads_ticks_from_a_modified_copy() {
     let twice = ticked.replace("- [ ] Nested\n", "- [x] M1.1 Foo **works**\n");
     assert_eq!(ticks(&twice), ("it-answers-json".into(), true));
     assert_eq!(ticks("nothing"), (String::new(), true));
+    let undecodable = ticked.replace("It", "It\u{1b}");
+    assert_eq!(ticks(&undecodable), (String::new(), true));
 }

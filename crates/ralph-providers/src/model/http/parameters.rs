@@ -104,16 +104,19 @@ impl RequestParameters {
         if FORMAT_PHRASES.iter().any(|word| message.contains(word)) {
             return self.relax_format(wire);
         }
+        if wire != WireApi::Chat || !message.contains("max_completion_tokens") {
+            return false;
+        }
         match self.limit_key {
             OutputLimitKey::MaxTokens if message.contains("max_tokens") => {
                 self.limit_key = OutputLimitKey::MaxCompletionTokens;
-                wire == WireApi::Chat && message.contains("max_completion_tokens")
+                true
             }
-            OutputLimitKey::MaxCompletionTokens if message.contains("max_completion_tokens") => {
+            OutputLimitKey::MaxTokens => false,
+            OutputLimitKey::MaxCompletionTokens => {
                 self.limit_key = OutputLimitKey::MaxTokens;
-                wire == WireApi::Chat
+                true
             }
-            OutputLimitKey::MaxTokens | OutputLimitKey::MaxCompletionTokens => false,
         }
     }
 
@@ -219,14 +222,16 @@ mod tests {
                     ..all_parameters()
                 }),
             ),
+            ("Unsupported: 'max_tokens'", WireApi::Chat, None),
             ("max_tokens is too large: 200000", WireApi::Chat, None),
             ("Unsupported country", WireApi::Chat, None),
             ("temperature is nice", WireApi::Chat, None),
         ] {
             let mut parameters = all_parameters();
             let adapted = parameters.adapt(message, wire);
-            let seen = adapted.then_some(parameters);
-            assert_eq!(seen, expected, "{message}");
+            assert_eq!(adapted, expected.is_some(), "{message}");
+            let expected = expected.unwrap_or_else(all_parameters);
+            assert_eq!(parameters, expected, "{message}");
         }
     }
 

@@ -30,13 +30,21 @@ impl OwnerProcess {
         }
     }
 
-    /// Returns whether the process is known to have ended. Processes of other machines are unknown.
+    /// Returns whether the process is known to have ended. Processes of other machines are unknown,
+    /// and without `/proc` all processes are.
     pub(super) fn is_dead(&self) -> bool {
-        let here = Self::current();
-        if self.machine != here.machine {
+        self.has_ended(&Self::current(), start_time(self.pid))
+    }
+
+    /// Compares the process with the current one and with the process that has its pid now.
+    fn has_ended(&self, current: &Self, started_now: Option<u64>) -> bool {
+        if self.machine != current.machine {
             return false;
         }
-        self.boot != here.boot || self.started.is_none() || start_time(self.pid) != self.started
+        let are_boots_known = !self.boot.is_empty() && !current.boot.is_empty();
+        let are_starts_known = self.started.is_some() && current.started.is_some();
+        (are_boots_known && self.boot != current.boot)
+            || (are_starts_known && self.started != started_now)
     }
 }
 
@@ -92,5 +100,25 @@ mod tests {
             ..other
         };
         assert!(!elsewhere.is_dead());
+    }
+
+    #[test]
+    fn a_process_without_a_known_start_may_be_alive() {
+        let known = OwnerProcess {
+            pid: 1,
+            started: Some(7),
+            boot: "boot".into(),
+            machine: "machine".into(),
+        };
+        let without_proc = OwnerProcess {
+            started: None,
+            boot: String::new(),
+            ..known.clone()
+        };
+        assert!(!without_proc.has_ended(&known, None));
+        assert!(!without_proc.has_ended(&without_proc, None));
+        assert!(!known.has_ended(&without_proc, None));
+        assert!(known.has_ended(&known, None));
+        assert!(!known.has_ended(&known, Some(7)));
     }
 }

@@ -230,11 +230,9 @@ impl SandboxProvider for DockerProvider {
             .prepared_engine()
             .await
             .map_err(|error| provider_error(&error))?;
-        let inspected = engine
-            .api()
-            .inspect_volume(&labels::object_name(name))
-            .await;
-        let volume = match engine.call("inspect a volume", async { inspected }).await {
+        let object = labels::object_name(name);
+        let inspected = engine.api().inspect_volume(&object);
+        let volume = match engine.call("inspect a volume", inspected).await {
             Ok(volume) => volume,
             Err(error) if error.is_missing() => return Ok(None),
             Err(error) => return Err(provider_error(&error)),
