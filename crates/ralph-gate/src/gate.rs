@@ -105,9 +105,8 @@ pub(crate) struct GateInner {
     pub(crate) model_calls: Arc<Semaphore>,
     pub(crate) dialer: Dialer,
     pub(crate) client: http::GateHttpClient,
-    /// Streams request bodies as they arrive; whole requests use the connection pool.
+    /// Sends requests to the providers of credentials.
     pub(crate) credential_client: http::GateHttpClient,
-    pub(crate) connection_pool: http::ConnectionPool,
     pub(crate) audit_log: GateAuditLog,
     pub(crate) meter: Arc<CostMeter>,
     pub(crate) cassette: Option<Arc<Cassette>>,
@@ -162,11 +161,7 @@ impl Gate {
             authority: CertificateAuthority::new(settings.identity.run.as_str())?,
             routes: Routes::new(settings.routes)?,
             client: http::new_client(connector),
-            credential_client: http::new_client(credential_connector.clone()),
-            connection_pool: http::ConnectionPool::new(
-                credential_connector,
-                settings.limits.connections,
-            ),
+            credential_client: http::new_client(credential_connector),
             dialer,
             memory: ByteBudget::new(settings.limits.buffered_bytes),
             provider_tools: settings.provider_tools,

@@ -1,18 +1,20 @@
 //! Reads responses whose client has disconnected: the provider bills them, so the gate keeps
 //! reading within limits to learn their cost. If a limit is reached, the reservation is charged.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http_body_util::BodyExt as _;
 use hyper::Response;
+use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::send::AdmittedCall;
 use crate::GateLimits;
-use crate::http::{BoxError, UpstreamBody, find_dial_error};
+use crate::http::{BoxError, find_dial_error};
 use crate::meter::{CallControl, ResponseMeter};
 
 /// The limits for background reads.
@@ -32,7 +34,7 @@ impl BackgroundReader {
 
     /// Reads the rest of a response in the background. The call keeps its reservation and counts as
     /// a concurrent call.
-    pub(super) fn spawn(self, upstream: UpstreamBody, response_meter: ResponseMeter) {
+    pub(super) fn spawn(self, upstream: Incoming, response_meter: ResponseMeter) {
         let reading = self.read_to_end(upstream, response_meter);
         // Without a runtime the process is exiting, and the reservation is charged.
         if let Ok(runtime) = Handle::try_current() {
@@ -44,13 +46,13 @@ impl BackgroundReader {
         }
     }
 
-    async fn read_to_end(self, mut upstream: UpstreamBody, mut response_meter: ResponseMeter) {
+    async fn read_to_end(self, mut upstream: Incoming, mut response_meter: ResponseMeter) {
         let Some(meter) = response_meter.call().map(|call| call.meter().clone()) else {
             return;
         };
         let rest = async {
             let mut bytes = 0;
-            while let Some(Ok(frame)) = poll_fn(|cx| upstream.poll_frame(cx)).await {
+            while let Some(Ok(frame)) = upstream.frame().await {
                 let Ok(chunk) = frame.into_data() else {
                     continue;
                 };
@@ -68,7 +70,7 @@ impl BackgroundReader {
 }
 
 type PendingUpstreamResponse =
-    Pin<Box<dyn Future<Output = Result<Response<UpstreamBody>, BoxError>> + Send>>;
+    Pin<Box<dyn Future<Output = Result<Response<Incoming>, BoxError>> + Send>>;
 
 /// A request sent to a provider. If its client disconnects before the response starts, the response
 /// is read in the background.
@@ -80,7 +82,7 @@ pub(super) struct UpstreamCall {
 
 impl UpstreamCall {
     pub(super) fn new(
-        response: impl Future<Output = Result<Response<UpstreamBody>, BoxError>> + Send + 'static,
+        response: impl Future<Output = Result<Response<Incoming>, BoxError>> + Send + 'static,
         admitted: Option<AdmittedCall>,
         background_reader: BackgroundReader,
     ) -> Self {
@@ -93,10 +95,7 @@ impl UpstreamCall {
 }
 
 impl Future for UpstreamCall {
-    type Output = (
-        Result<Response<UpstreamBody>, BoxError>,
-        Option<AdmittedCall>,
-    );
+    type Output = (Result<Response<Incoming>, BoxError>, Option<AdmittedCall>);
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();

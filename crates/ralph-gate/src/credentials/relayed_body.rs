@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame};
+use hyper::body::{Body, Frame, Incoming};
 use ralph_core::net::{EgressDecider, EgressReason};
 use ralph_core::secret::RedactStream;
 
@@ -14,13 +14,13 @@ use super::refusal::CredentialRefusal;
 use super::route::ErrorDialect;
 use crate::audit::OpenRecord;
 use crate::cassette::ExchangeRecorder;
-use crate::http::{BoxError, UpstreamBody};
+use crate::http::BoxError;
 use crate::meter::{CallControl, ResponseMeter};
 
 /// The body of a relayed response.
 pub(super) struct RelayedBody {
     /// `None` once the provider's response is read completely or cut off.
-    pub(super) upstream: Option<UpstreamBody>,
+    pub(super) upstream: Option<Incoming>,
     pub(super) redact: Option<RedactStream>,
     pub(super) meter: Option<ResponseMeter>,
     pub(super) recorder: Option<ExchangeRecorder>,
@@ -138,7 +138,7 @@ impl Body for RelayedBody {
             let Some(upstream) = &mut this.upstream else {
                 return Poll::Ready(None);
             };
-            let output = match upstream.poll_frame(cx) {
+            let output = match Pin::new(upstream).poll_frame(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
                     Ok(chunk) => this.relay_chunk(&chunk),

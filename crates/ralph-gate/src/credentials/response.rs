@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue, LOCATION, SET_COOKIE};
 use hyper::{HeaderMap, Method, Response, Uri};
 use ralph_core::net::{EgressDecider, EgressReason, Endpoint};
@@ -15,7 +16,7 @@ use super::relayed_body::{RelayState, RelayedBody};
 use super::route::Route;
 use super::send::AdmittedCall;
 use crate::audit::OpenRecord;
-use crate::http::{self, GateBody, UpstreamBody, header_text};
+use crate::http::{self, GateBody, header_text};
 use crate::meter::ResponseMeter;
 
 /// Returns a provider's response as the sandbox may see it. The response body owns the audit
@@ -24,7 +25,7 @@ pub(super) fn build_response(
     route: &Route,
     method: &Method,
     admitted: Option<AdmittedCall>,
-    response: Response<UpstreamBody>,
+    response: Response<Incoming>,
     record: &mut Option<OpenRecord>,
     background_reader: BackgroundReader,
 ) -> Result<Response<GateBody>, CredentialRefusal> {

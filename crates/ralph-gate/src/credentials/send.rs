@@ -19,7 +19,7 @@ use super::{auth, request_body, unmetered};
 use crate::audit::OpenRecord;
 use crate::cassette::{ExchangeRecorder, ReplayedExchange};
 use crate::gate::GateInner;
-use crate::http::{self, BoxError, GateBody, HttpOrigin, UpstreamBody, find_dial_error, full_body};
+use crate::http::{self, BoxError, GateBody, HttpOrigin, find_dial_error, full_body};
 use crate::memory::HeldBytes;
 use crate::meter::{
     AdmissionError, BadField, BoundedRequest, MeteredCall, MeteredRequest, ModelWireFormat,
@@ -99,10 +99,8 @@ pub(super) async fn send(
             text,
         ));
     }
-    let is_buffered = allowed.billing != RequestBilling::Passthrough;
     let request = Request::from_parts(parts, body);
-    let origin = route.upstream.origin.clone();
-    let response = send_upstream(gate.clone(), origin, is_buffered, request);
+    let response = send_upstream(gate.clone(), route.upstream.origin.clone(), request);
     let reader = BackgroundReader::new(&gate.limits);
     match UpstreamCall::new(response, admitted, reader).await {
         (Ok(response), call) => build_response(route, &method, call, response, record, reader),
@@ -130,25 +128,17 @@ fn upstream_failure(
     CredentialRefusal::new(502, reason, EgressDecider::Gate, text)
 }
 
-/// Sends a request to a provider, over the connection pool if its body is buffered.
+/// Sends a request to a provider.
 async fn send_upstream(
     gate: Arc<GateInner>,
     origin: HttpOrigin,
-    is_buffered: bool,
     mut request: Request<GateBody>,
-) -> Result<Response<UpstreamBody>, BoxError> {
-    if is_buffered {
-        return gate.connection_pool.request(&origin, request).await;
-    }
+) -> Result<Response<Incoming>, BoxError> {
     let mut uri = std::mem::take(request.uri_mut()).into_parts();
     uri.scheme = Some(origin.scheme);
     uri.authority = Some(origin.authority);
     *request.uri_mut() = Uri::from_parts(uri)?;
-    Ok(gate
-        .credential_client
-        .request(request)
-        .await?
-        .map(UpstreamBody::from))
+    Ok(gate.credential_client.request(request).await?)
 }
 
 /// Writes the credential and the upstream path into a request.

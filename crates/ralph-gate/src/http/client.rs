@@ -1,4 +1,4 @@
-//! The HTTP client for streamed requests, with reusable connections.
+//! The HTTP client for upstream requests, with reusable connections.
 
 use std::error::Error;
 use std::future::Future;
@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::Uri;
+use hyper::http::uri::{Authority, Scheme};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -26,13 +27,22 @@ use crate::dial::{DialError, Dialer};
 /// Sends requests. Its connections belong to one sandbox.
 pub(crate) type GateHttpClient = legacy::Client<GateHttpConnector, GateBody>;
 
+/// The target of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HttpOrigin {
+    pub(crate) scheme: Scheme,
+    pub(crate) authority: Authority,
+}
+
 /// The time after which an idle connection is closed.
-pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+/// The number of idle connections to a host that stay open.
+const MAX_IDLE_CONNECTIONS: usize = 64;
 
 pub(crate) fn new_client(connector: GateHttpConnector) -> GateHttpClient {
     legacy::Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE_TIMEOUT)
-        .pool_max_idle_per_host(8)
+        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
         .pool_timer(TokioTimer::new())
         .set_host(false)
         .build(connector)
@@ -58,7 +68,7 @@ pub(crate) struct GateHttpConnector {
 }
 
 impl GateHttpConnector {
-    pub(super) async fn connect(self, uri: Uri) -> Result<TokioIo<UpstreamStream>, BoxError> {
+    async fn connect(self, uri: Uri) -> Result<TokioIo<UpstreamStream>, BoxError> {
         let is_tls = uri.scheme_str() == Some("https");
         let default_port = if is_tls { 443 } else { 80 };
         let authority = uri.authority().map_or("", |authority| authority.as_str());

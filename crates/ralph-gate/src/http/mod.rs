@@ -2,15 +2,12 @@
 //!
 //! - `serve` reads requests from a connection, with a `reusable_timer` as the timeout; `target`
 //!   determines the endpoint of a request.
-//! - `forward` forwards a request over `client`; `connection_pool` is the faster path for buffered
-//!   requests, with a `coalescing_waker` for its parts.
+//! - `forward` forwards a request over `client`, which reuses its connections.
 //! - `tunnel` serves `CONNECT`; `https` serves port 443.
 //! - `refusal` formats the errors for the sandbox; `body` counts bytes.
 
 mod body;
 mod client;
-mod coalescing_waker;
-mod connection_pool;
 mod foreign_credential;
 mod forward;
 mod header_text;
@@ -23,8 +20,9 @@ mod target;
 mod tunnel;
 
 pub(crate) use body::{BoxError, GateBody, counted_request_body, drain_request, full_body};
-pub(crate) use client::{GateHttpClient, GateHttpConnector, find_dial_error, new_client};
-pub(crate) use connection_pool::{ConnectionPool, HttpOrigin, UpstreamBody};
+pub(crate) use client::{
+    GateHttpClient, GateHttpConnector, HttpOrigin, find_dial_error, new_client,
+};
 pub(crate) use forward::upstream_refusal;
 pub(crate) use header_text::header_text;
 pub(crate) use hop_by_hop::strip_hop_by_hop;

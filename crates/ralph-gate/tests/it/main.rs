@@ -7,7 +7,7 @@
 
 mod billing_provider;
 mod cassette;
-mod connection_pool;
+mod connection_reuse;
 mod credential_addresses;
 mod credentials;
 mod dns;
