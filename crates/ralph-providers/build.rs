@@ -52,8 +52,12 @@ fn build(guest: &Path, out: &Path) -> Result<PathBuf, String> {
         "linux" => variable("TARGET"),
         _ => format!("{architecture}-unknown-linux-musl"),
     };
+    // `PROFILE` does not tell `dist` from `release`, but the directory of the profile does:
+    // OUT_DIR is `<target>/<profile>/build/<package>/out`.
+    let directory = out.ancestors().nth(3).and_then(Path::file_name);
     let profile = match variable("PROFILE").as_str() {
         "debug" => "guest-dev",
+        _ if directory.is_some_and(|name| name == "dist") => "guest-dist",
         _ => "guest",
     };
     // Next to the directories of the profiles, so that all optimised builds share one guest.
