@@ -99,6 +99,7 @@ pub(in crate::checks) fn describe_credential(found: &FoundToken, now: jiff::Time
         token,
         mode,
         store: place,
+        ..
     } = found;
     let address = token.base_url.as_ref();
     let mode = address.map_or_else(
