@@ -8,7 +8,8 @@ use ralph_providers::agent::{AgentCredential, CredentialKind, Preset};
 
 use crate::error::AppError;
 use crate::tokens::{
-    AgentAuth, AgentName, AuthMode, BaseUrl, FoundToken, TokenError, TokenStorage, store_command,
+    AgentAuth, AgentName, AuthMode, BaseUrl, FoundToken, TokenError, TokenSlot, TokenStorage,
+    store_command,
 };
 
 /// A coding agent that can be started.
@@ -34,6 +35,8 @@ pub struct ProviderLogin {
     pub mode: AuthMode,
     /// The command that stores a new credential.
     renew_command: String,
+    /// The store or the variable that contains the credential.
+    source: String,
 }
 
 /// Returns an error if no model is set for an agent that has no default model.
@@ -78,59 +81,57 @@ impl AgentAccess {
             name: self.preset.name.clone(),
             model: asked.cloned(),
             auth: self.login.as_ref().map(|login| login.mode.to_string()),
+            source: self.login.as_ref().map(|login| login.source.clone()),
             renew: self.login.as_ref().map(|login| login.renew_command.clone()),
             provider_tools: provider_tools.iter().copied().collect(),
         })
     }
 }
 
-/// A credential that an agent can use, and the agent that owns it.
+/// A credential that an agent can use.
 pub struct ChosenCredential {
     pub credential: AgentCredential,
     pub found: FoundToken,
-    /// The agent that the credential is stored for.
-    pub owner: AgentName,
 }
 
 /// Finds the best credential that the agent can use. Returns `None` if the agent needs none.
+///
+/// All stored credentials precede the environment: a stored one is the user's decision about the
+/// destination of the code, a variable may be meant for another program. The agent's own precede
+/// those of the agent that such credentials are usually for.
 pub async fn find_credential(
     preset: &Preset,
     wanted: Option<AuthMode>,
     tokens: &TokenStorage,
-) -> Result<Option<ChosenCredential>, AppError> {
-    let mut missing = None;
+) -> Result<Option<ChosenCredential>, TokenError> {
+    let mut candidates: Vec<(&AgentCredential, TokenSlot)> = Vec::new();
     for credential in &preset.credentials {
-        let kind = credential.kind;
-        let modes = auth_modes(kind).iter().copied();
+        let modes = auth_modes(credential.kind).iter().copied();
         for mode in modes.filter(|mode| wanted.is_none_or(|wanted| wanted == *mode)) {
-            for owner in credential_owners(&preset.name, kind, mode) {
-                match tokens.find_valid(&owner, Some(mode)).await {
-                    Ok(found) => {
-                        return Ok(Some(ChosenCredential {
-                            credential: credential.clone(),
-                            found,
-                            owner,
-                        }));
-                    }
-                    Err(TokenError::Missing { keyring_error, .. }) => {
-                        missing = missing.or(Some((owner, mode, keyring_error)));
-                    }
-                    Err(error) => return Err(error.into()),
-                }
-            }
+            let owners = credential_owners(&preset.name, credential.kind, mode);
+            let slots = owners.into_iter().map(|agent| TokenSlot { agent, mode });
+            candidates.extend(slots.map(|slot| (credential, slot)));
         }
     }
-    let Some((agent, mode, keyring_error)) = missing else {
+    candidates.sort_by_key(|(_, slot)| slot.agent.as_str() != preset.name);
+    let slots: Vec<TokenSlot> = candidates.iter().map(|(_, slot)| slot.clone()).collect();
+    let Some(first) = slots.first() else {
         return Ok(None);
     };
-    // An agent with several ways to log in accepts any of them.
-    let mode = (preset.credentials.len() == 1 || wanted.is_some()).then_some(mode);
-    let error = TokenError::Missing {
-        agent,
-        mode,
-        keyring_error,
+    let search = tokens.search_valid(&slots).await?;
+    let Some(found) = search.found else {
+        // An agent with several ways to log in accepts any of them.
+        let is_only = preset.credentials.len() == 1 || wanted.is_some();
+        return Err(TokenError::Missing {
+            agent: first.agent.clone(),
+            mode: is_only.then_some(first.mode),
+            keyring_error: search.keyring_error,
+        });
     };
-    Err(error.into())
+    let is_found = |slot: &TokenSlot| slot.agent == found.agent && slot.mode == found.mode;
+    let chosen = candidates.iter().find(|(_, slot)| is_found(slot));
+    let credential = chosen.map(|(credential, _)| (*credential).clone());
+    Ok(credential.map(|credential| ChosenCredential { credential, found }))
 }
 
 /// Returns the agents whose credentials of this kind the agent can use: itself, if it can have one,
@@ -164,12 +165,13 @@ pub fn auth_modes(kind: CredentialKind) -> &'static [AuthMode] {
 
 /// Builds a login from a credential that was found.
 pub fn login_from_credential(chosen: ChosenCredential) -> Result<ProviderLogin, AppError> {
-    let ChosenCredential {
-        credential,
-        found,
-        owner,
-    } = chosen;
-    let FoundToken { token, mode, .. } = found;
+    let ChosenCredential { credential, found } = chosen;
+    let FoundToken {
+        token,
+        agent,
+        mode,
+        store,
+    } = found;
     let address = token.base_url;
     let unusable = |error: RouteError| {
         AppError::runtime(
@@ -199,6 +201,7 @@ pub fn login_from_credential(chosen: ChosenCredential) -> Result<ProviderLogin, 
         custom_endpoint,
         custom_base_url: address,
         mode,
-        renew_command: store_command(&owner, Some(mode)),
+        renew_command: store_command(&agent, Some(mode)),
+        source: store.to_string(),
     })
 }

@@ -1,7 +1,7 @@
 //! The entry point of the application layer. Files are read only when they are needed.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ralph_core::ports::Clock;
 use ralph_core::secret::{Redactor, Secret};
@@ -15,6 +15,7 @@ use crate::config::{
     ConfigLayers, Environment, ModelProfiles, Settings, load_agents, load_profiles, load_settings,
 };
 use crate::error::AppError;
+use crate::providers::model_keys::StoredModelKeys;
 use crate::providers::models::ModelFactory;
 use crate::providers::{self, Providers};
 use crate::tokens::{StoreSelection, TokenSources, TokenStorage};
@@ -29,6 +30,8 @@ pub struct App {
     environment: Environment,
     clock: SystemClock,
     redactor: Redactor,
+    /// The stored credentials that models use; all contexts share them.
+    model_keys: Arc<OnceLock<StoredModelKeys>>,
 }
 
 impl App {
@@ -40,6 +43,7 @@ impl App {
             redactor: Redactor::new(secrets.collect()),
             environment,
             clock: SystemClock::new(),
+            model_keys: Arc::default(),
         }
     }
 
@@ -50,6 +54,7 @@ impl App {
             environment: self.environment.in_directory(directory),
             clock: self.clock,
             redactor: self.redactor.clone(),
+            model_keys: self.model_keys.clone(),
         };
         for (name, value) in app.environment.secrets() {
             app.redactor.learn(&name, Secret::new(value));
@@ -143,7 +148,23 @@ impl App {
             environment: self.environment.clone(),
             state,
             clock: self.clock(),
+            stored: self.model_keys.clone(),
         }
+    }
+
+    /// Loads the stored credentials that models use, unless they are loaded already. Call this before
+    /// creating a model.
+    pub async fn load_model_keys(&self) -> Result<(), AppError> {
+        if self.model_keys.get().is_some() {
+            return Ok(());
+        }
+        let keys = StoredModelKeys::load(&self.tokens_read_only()?).await;
+        for secret in keys.secrets() {
+            self.add_secret("model key", secret);
+        }
+        // Another task may have loaded the same keys in the meantime.
+        self.model_keys.get_or_init(|| keys);
+        Ok(())
     }
 
     /// Returns the search path for programs.

@@ -23,6 +23,7 @@ use crate::error::AppError;
 use crate::tokens::stores::{Keychain, SecretTool, TokenStore, find_program};
 
 pub mod gate_setup;
+pub mod model_keys;
 pub mod models;
 
 use gate_setup::GateSetup;

@@ -100,6 +100,8 @@ impl SandboxPath {
     pub const REPO: &'static str = "repo";
     /// The directory for bundles and other files in transit.
     pub const SCRATCH: &'static str = "scratch";
+    /// The home and temporary directories of the running agent session.
+    pub const SESSION: &'static str = "session";
 
     /// Returns the repository's directory.
     pub fn repo() -> Self {
@@ -119,6 +121,11 @@ impl SandboxPath {
     /// Returns a path in the scratch directory.
     pub fn in_scratch(path: &WorkspacePath) -> Self {
         Self(format!("{}/{path}", Self::SCRATCH))
+    }
+
+    /// Returns the directory of the running agent session.
+    pub fn session() -> Self {
+        Self(Self::SESSION.into())
     }
 
     /// Returns the path as text, relative to the sandbox's root.

@@ -74,6 +74,9 @@ pub struct AgentPlan {
     /// Kind of the credential, such as `oauth`; `None` if no credential is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<String>,
+    /// The store or the environment variable that contained the credential when the run was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// The command that stores a new credential of that kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renew: Option<String>,
@@ -182,6 +185,10 @@ pub struct RunPlan {
     pub network: Option<NetworkPlan>,
     /// Such as `scripted:/path/replies.jsonl`, or `agent:claude` if an agent calls its own model.
     pub model: String,
+    /// The store or the environment variable that contained the model's key when the run was planned;
+    /// `None` for a model without a key and for an agent, whose plan names its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentPlan>,
     /// Name of the source host.

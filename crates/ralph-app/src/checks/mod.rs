@@ -10,5 +10,5 @@ mod preflight;
 mod selftest;
 
 pub use outcome::{CheckOutcome, CheckSink};
-pub use preflight::{check_start, run_preflight};
+pub use preflight::{StartFindings, check_start, run_preflight};
 pub use selftest::{SelftestRequest, load_project_config, run_selftest};

@@ -360,7 +360,7 @@ mod tests {
             profiles.resolve("default-cheap"),
             Ok(&ModelProfile {
                 litellm_model: "zai/glm-4.7".into(),
-                max_output_tokens: 2048,
+                max_output_tokens: 16384,
                 temperature: Some(0.2),
                 tags: vec!["default".into(), "cheap".into()],
                 api_base: None,

@@ -8,6 +8,7 @@ use ralph_providers::docker::DockerEngine;
 use crate::app::App;
 use crate::config::{ResourceSettings, Settings};
 use crate::error::AppError;
+use crate::planning::PlanPurpose;
 use crate::providers::{LocalLimits, SANDBOX_PROVIDERS};
 
 /// Returns an error for an unknown sandbox provider, with the most similar name.
@@ -35,8 +36,9 @@ pub(crate) async fn resource_plans(
     sandbox: &str,
     contract: &Contract,
     app: &App,
+    purpose: PlanPurpose,
 ) -> Result<(Option<ContainerPlan>, LocalLimits), AppError> {
-    let container = container_plan(sandbox, contract, app).await?;
+    let container = container_plan(sandbox, contract, app, purpose).await?;
     Ok((container, local_limits(Some(contract), app)?))
 }
 
@@ -46,11 +48,19 @@ async fn container_plan(
     sandbox: &str,
     contract: &Contract,
     app: &App,
+    purpose: PlanPurpose,
 ) -> Result<Option<ContainerPlan>, AppError> {
     if sandbox != "docker" {
         return Ok(None);
     }
-    let mut plan = container_plan_for(contract.sandbox_resources, app).await?;
+    let settings = app.settings()?;
+    let engine = match (find_docker_engine(&settings, app).await, purpose) {
+        (Ok(engine), _) => engine,
+        (Err(_), PlanPurpose::Preview) => None,
+        (Err(error), PlanPurpose::Start) => return Err(error),
+    };
+    let resources = contract.sandbox_resources.unwrap_or_default();
+    let mut plan = with_task_resources(&settings, resources, engine);
     if let Some(image) = &contract.sandbox_image {
         plan.image.clone_from(image);
     }

@@ -21,7 +21,7 @@ mod source_repository;
 mod task_file;
 pub mod worker;
 
-pub use plan::{PlannedRun, model_choice, plan_run, require_git};
+pub use plan::{PlanPurpose, PlannedRun, model_choice, plan_run, require_git};
 pub(crate) use plan::{provider_errors, random_number, resolve_model};
 pub use request::{RunRequest, TASK_FILE};
 pub(crate) use source_repository::free_branch;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use ralph_core::id::RunId;
 use ralph_core::lint;
-use ralph_core::plan::{Delivery, EngineKind, RunPlan};
+use ralph_core::plan::{AgentPlan, Delivery, EngineKind, RunPlan};
 use ralph_core::ports::{ProviderProblem, SandboxProvider};
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
@@ -23,6 +23,15 @@ use crate::app::App;
 use crate::error::AppError;
 use crate::providers::Providers;
 use crate::providers::models::{ModelFactory, absolute_script, agent_model_name, listed_price};
+
+/// The use of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanPurpose {
+    /// A run starts with it, so everything that the run needs must exist.
+    Start,
+    /// It is only shown: a missing login, key, model or container engine does not prevent it.
+    Preview,
+}
 
 /// A plan with its task.
 pub struct PlannedRun {
@@ -41,13 +50,15 @@ pub async fn plan_run(
     request: &RunRequest,
     (file, task): (PathBuf, TaskFile),
     app: &App,
+    purpose: PlanPurpose,
 ) -> Result<PlannedRun, AppError> {
-    let access = worker::agent_for_run(request, &task.contract, app).await?;
+    let access = worker::agent_for_run(request, &task.contract, app, purpose).await?;
+    app.load_model_keys().await?;
     // After the login, so that the redactor knows its credential.
     let providers = app.providers()?;
     let parts = (file.as_path(), &task);
     let (plan, choice, notices) =
-        complete(request, parts, access.as_ref(), (app, &providers)).await?;
+        complete(request, parts, access.as_ref(), (app, &providers), purpose).await?;
     secrets::refuse_in_plan(&plan, &providers.redactor)?;
     Ok(PlannedRun {
         plan,
@@ -63,6 +74,7 @@ async fn complete(
     (file, task): (&Path, &TaskFile),
     access: Option<&AgentAccess>,
     (app, providers): (&App, &Providers),
+    purpose: PlanPurpose,
 ) -> Result<(RunPlan, ModelChoice, Vec<String>), AppError> {
     let git = providers.git()?;
     require_git(&git).await?;
@@ -70,15 +82,18 @@ async fn complete(
     let contract = &task.contract;
     let agent = network::agent_plan(access, request, app)?;
     let sandbox = sandbox_choice::require_known_provider(request, task, app)?;
-    let (container, limits) = container::resource_plans(&sandbox, contract, app).await?;
+    let (container, limits) = container::resource_plans(&sandbox, contract, app, purpose).await?;
     let provider = providers.sandbox_provider(&sandbox, container.as_ref(), limits)?;
-    require_provider(&*provider).await?;
-    let choice = match &agent {
-        Some(agent) => ModelChoice::for_model(agent_model_name(agent)),
-        None => resolve_model(request, Some(task), app, &providers.models)?,
-    };
+    if purpose == PlanPurpose::Start {
+        sandbox_choice::require_user_choice(request, Some(task), app)?;
+        require_provider(&*provider).await?;
+    }
+    let choice = model_for_plan(request, task, agent.as_ref(), (app, providers), purpose)?;
+    let model_key = providers.models.key_status(&choice);
     let source = SourceRepository::find(request, task, file, &git, app).await?;
-    if let Some(access) = access {
+    if let Some(access) = access
+        && purpose == PlanPurpose::Start
+    {
         agent_script::require_committed_script(&access.preset, &source, &git).await?;
     }
     let title = (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string());
@@ -113,6 +128,7 @@ async fn complete(
         network,
         agent,
         model: choice.model.clone(),
+        model_key: model_key.and_then(|status| status.found_in),
         scm: "local".into(),
         delivery: delivery_for(contract),
         limits: contract.limits(),
@@ -152,6 +168,41 @@ pub(crate) fn resolve_model(
     }
     models.create(&choice, &[])?;
     Ok(choice)
+}
+
+/// Returns the model of a plan; an agent's own has only a name.
+fn model_for_plan(
+    request: &RunRequest,
+    task: &TaskFile,
+    agent: Option<&AgentPlan>,
+    (app, providers): (&App, &Providers),
+    purpose: PlanPurpose,
+) -> Result<ModelChoice, AppError> {
+    match (agent, purpose) {
+        (Some(agent), _) => Ok(ModelChoice::for_model(agent_model_name(agent))),
+        (None, PlanPurpose::Start) => resolve_model(request, Some(task), app, &providers.models),
+        (None, PlanPurpose::Preview) => preview_model(request, task, app),
+    }
+}
+
+/// Returns the model for a plan that is only shown. Its key need not exist, and `unknown` stands for
+/// a model that nothing names.
+fn preview_model(
+    request: &RunRequest,
+    task: &TaskFile,
+    app: &App,
+) -> Result<ModelChoice, AppError> {
+    let (model, profile) = (request.model.as_deref(), request.profile.as_deref());
+    match model_choice(model, profile, Some(task), app) {
+        Ok(choice) => {
+            require_price(&choice, task, &request.file)?;
+            Ok(choice)
+        }
+        Err(error) => {
+            tracing::debug!(%error, "the plan has no model");
+            Ok(ModelChoice::for_model("unknown"))
+        }
+    }
 }
 
 async fn require_provider(provider: &dyn SandboxProvider) -> Result<(), AppError> {

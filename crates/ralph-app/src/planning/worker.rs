@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use ralph_core::plan::{AgentPlan, EngineKind};
 use ralph_core::task::Contract;
+use ralph_guest::available;
 use ralph_providers::agent::Preset;
 use serde::Deserialize as _;
 
 use crate::agent::{AgentAccess, find_credential, login_from_credential, require_model};
 use crate::app::App;
 use crate::error::AppError;
-use crate::planning::RunRequest;
-use crate::tokens::{AgentName, AuthMode, StoreSelection};
+use crate::planning::{PlanPurpose, RunRequest};
+use crate::tokens::{AgentName, AuthMode, FoundToken, StoreSelection, TokenError, TokenStorage};
 
 /// The fix for an unknown agent.
 pub const UNKNOWN_AGENT_HINT: &str = "use one of these, or define it in your own agents.toml";
@@ -39,6 +40,7 @@ pub async fn agent_for_run(
     request: &RunRequest,
     contract: &Contract,
     app: &App,
+    purpose: PlanPurpose,
 ) -> Result<Option<AgentAccess>, AppError> {
     if engine(request, Some(contract))? == EngineKind::Actions {
         return Ok(None);
@@ -48,11 +50,20 @@ pub async fn agent_for_run(
         name: agent_name(request, Some(contract)).to_owned(),
         model: request.model.clone(),
         auth: None,
+        source: None,
         renew: None,
         provider_tools: BTreeSet::new(),
         definition: None,
     };
-    access_for_plan(&plan, app).await.map(Some)
+    match (access_for_plan(&plan, app).await, purpose) {
+        (Ok(access), _) => Ok(Some(access)),
+        (Err(error), PlanPurpose::Start) => Err(error),
+        (Err(_), PlanPurpose::Preview) => Ok(Some(AgentAccess {
+            preset: preset_for_plan(&plan, app)?,
+            model: plan.model,
+            login: None,
+        })),
+    }
 }
 
 /// Returns the name of the agent that a run would use: from the flag, the task or the default.
@@ -127,6 +138,27 @@ pub async fn access_for_plan(plan: &AgentPlan, app: &App) -> Result<AgentAccess,
         model,
         login,
     })
+}
+
+/// Finds the credential that a run of this agent would use. An agent without a definition has only
+/// its own credentials.
+pub async fn find_token(
+    agent: &AgentName,
+    wanted: Option<AuthMode>,
+    tokens: &TokenStorage,
+    app: &App,
+) -> Result<FoundToken, TokenError> {
+    // A run reports an unreadable `agents.toml`.
+    let agents = available(app.agents());
+    let preset = agents.and_then(|agents| available(agents.get(agent.as_str()).cloned()));
+    let chosen = match preset {
+        Some(preset) => find_credential(&preset, wanted, tokens).await?,
+        None => None,
+    };
+    match chosen {
+        Some(chosen) => Ok(chosen.found),
+        None => tokens.find_valid(agent, wanted).await,
+    }
 }
 
 fn parse_auth_mode(name: &str) -> Option<AuthMode> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ralph_core::net;
@@ -15,14 +15,13 @@ use ralph_engine::replies;
 use ralph_engine::run::ChosenModel;
 use ralph_engine::store::StateDir;
 use ralph_providers::model::http::{
-    ApiCredential, HttpModel, HttpModelSettings, HttpModelSettingsError, ModelEndpoint,
-    ModelTimeouts, ProxySettings,
+    ApiCredential, CredentialScheme, HttpModel, HttpModelSettings, HttpModelSettingsError,
+    ModelEndpoint, ModelTimeouts, ProxySettings,
 };
 use ralph_providers::model::{AbsentModel, RecordedReply, ReplayModel, ScriptedModel};
 
-use crate::config::{
-    ConfigLayers, Environment, ModelProfiles, PriceSource, load_profiles, origin, user_sends_key,
-};
+use super::model_keys::StoredModelKeys;
+use crate::config::{ConfigLayers, Environment, ModelProfiles, PriceSource, load_profiles, origin};
 use crate::error::AppError;
 
 /// The prefix in the names of models that only an agent asks.
@@ -36,17 +35,8 @@ pub struct ModelFactory {
     /// The state directory, for models that replay the responses of another run.
     pub state: StateDir,
     pub clock: Arc<dyn Clock>,
-}
-
-/// The source of a model's key, and whether the key exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyStatus {
-    /// The variables that may contain the key; the first one that is set applies.
-    pub variables: Vec<String>,
-    /// The variable that is set.
-    pub found_in: Option<String>,
-    /// Whether the model requires a key.
-    pub is_needed: bool,
+    /// The stored credentials, once they are loaded.
+    pub stored: Arc<OnceLock<StoredModelKeys>>,
 }
 
 impl ModelFactory {
@@ -77,7 +67,7 @@ impl ModelFactory {
         Ok(Arc::new(self.http_model(choice)?))
     }
 
-    fn layers(&self) -> ConfigLayers {
+    pub(super) fn layers(&self) -> ConfigLayers {
         ConfigLayers::for_working_dir(&self.environment)
     }
 
@@ -147,107 +137,23 @@ impl ModelFactory {
         Ok(self.profiles()?.prices()?)
     }
 
-    /// Returns the status of a model's key, or `None` for a model without network access or with an
-    /// invalid name.
-    pub fn key_status(&self, choice: &ModelChoice) -> Option<KeyStatus> {
-        // Creating the model reports a name without an endpoint.
-        let Ok(endpoint) = ModelEndpoint::for_choice(choice) else {
-            return None;
-        };
-        if choice.is_local() {
-            return None;
-        }
-        let key = self
-            .base_url(&endpoint)
-            .map(|base| self.key(choice, &endpoint, &base));
-        let found_in = match key {
-            Some(Ok(Some((variable, _)))) => Some(variable),
-            Some(Ok(None) | Err(_)) | None => None,
-        };
-        Some(KeyStatus {
-            found_in,
-            variables: endpoint.key_variables,
-            is_needed: endpoint.needs_key,
-        })
-    }
-
-    /// Returns the key for an address, with its variable. A key is sent only to the host of its
-    /// provider, to one that the environment names, or to one that the user's `models.yaml`
-    /// combines with exactly this variable.
-    fn key(
-        &self,
-        choice: &ModelChoice,
-        endpoint: &ModelEndpoint,
-        base: &str,
-    ) -> Result<Option<(String, &str)>, AppError> {
-        let mut withheld = None;
-        for name in &endpoint.key_variables {
-            let Some(value) = self.environment.credential(name) else {
-                continue;
-            };
-            if self.is_provider_address(choice, endpoint, name, base)
-                || user_sends_key(&self.layers(), name, base)?
-            {
-                return Ok(Some((name.clone(), value)));
-            }
-            withheld = withheld.or(Some(name));
-        }
-        match withheld {
-            Some(name) if endpoint.needs_key => Err(self.key_withheld_error(choice, name, base)),
-            Some(_) | None => Ok(None),
-        }
-    }
-
-    /// Returns whether a variable belongs to the provider, and the address is the provider's
-    /// default or the one that the environment sets for it.
-    fn is_provider_address(
-        &self,
-        choice: &ModelChoice,
-        endpoint: &ModelEndpoint,
-        variable: &str,
-        base: &str,
-    ) -> bool {
-        let default_choice = ModelChoice {
-            api_base: None,
-            api_key_env: None,
-            ..choice.clone()
-        };
-        let Ok(default_endpoint) = ModelEndpoint::for_choice(&default_choice) else {
-            return false;
-        };
-        let mut addresses = endpoint.base_variables.iter();
-        let is_named = addresses.any(|name| {
-            let address = self.environment.api_address(name);
-            address.is_some_and(|address| origin(address) == origin(base))
-        });
-        let is_default = default_endpoint
-            .default_base
-            .is_some_and(|default| origin(&default) == origin(base));
-        let mut variables = default_endpoint.key_variables.iter();
-        variables.any(|own| own == variable) && (is_default || is_named)
-    }
-
-    fn key_withheld_error(&self, choice: &ModelChoice, variable: &str, base: &str) -> AppError {
-        let file = self.layers().user_path("models.yaml");
-        AppError::usage(
-            format!("cannot use the model `{}`", choice.model),
-            format!(
-                "`{variable}` is not sent to {}: only your own configuration decides where credentials are sent",
-                origin(base)
-            ),
-            format!("add a profile with this `api_base` and `api_key_env` to {file}"),
-        )
-    }
-
     fn http_model(&self, choice: &ModelChoice) -> Result<HttpModel, AppError> {
         let name = &choice.model;
-        let endpoint = ModelEndpoint::for_choice(choice).map_err(|error| {
+        let stored = self.stored_key(choice)?;
+        let directed = stored.map(|key| key.direct(choice));
+        let choice = directed.as_ref().unwrap_or(choice);
+        let mut endpoint = ModelEndpoint::for_choice(choice).map_err(|error| {
             AppError::usage(
                 format!("model `{name}` is not available"),
                 error.to_string(),
                 "name it like `zai/glm-4.7`, or give its profile an `api_base` in config/models.yaml",
             )
         })?;
+        if let Some(prefix) = stored.and_then(|key| key.model_prefix.as_ref())
+            && !endpoint.model.starts_with(prefix.as_str())
+        {
+            endpoint.model.insert_str(0, prefix);
+        }
         let base = self.base_url(&endpoint).ok_or_else(|| {
             AppError::usage(
                 format!("cannot use the model `{name}`"),
@@ -261,14 +167,10 @@ impl ModelFactory {
                 ),
             )
         })?;
-        let credential = self
-            .key(choice, &endpoint, &base)?
-            .map(|(variable, value)| {
-                Arc::new(ApiCredential {
-                    variable,
-                    secret: Secret::new(value.to_owned()),
-                })
-            });
+        let credential = match stored {
+            Some(key) => Some(key.credential()),
+            None => self.key(choice, &endpoint, &base)?.map(variable_key),
+        };
         if credential.is_none() && endpoint.needs_key {
             return Err(AppError::usage(
                 format!("cannot use the model `{name}`"),
@@ -294,7 +196,7 @@ impl ModelFactory {
         HttpModel::new(settings).map_err(|error| unusable_model(name, &error))
     }
 
-    fn base_url(&self, endpoint: &ModelEndpoint) -> Option<String> {
+    pub(super) fn base_url(&self, endpoint: &ModelEndpoint) -> Option<String> {
         base_url(endpoint, &self.environment)
     }
 
@@ -324,8 +226,22 @@ impl ModelFactory {
     }
 }
 
+/// Returns the key of an environment variable.
+fn variable_key((variable, value): (String, &str)) -> Arc<ApiCredential> {
+    let scheme = if variable.ends_with("AUTH_TOKEN") {
+        CredentialScheme::Bearer
+    } else {
+        CredentialScheme::ApiKey
+    };
+    Arc::new(ApiCredential {
+        source: variable,
+        secret: Secret::new(value.to_owned()),
+        scheme,
+    })
+}
+
 /// Returns the address of an endpoint: the profile's, the environment's or the provider's.
-fn base_url(endpoint: &ModelEndpoint, environment: &Environment) -> Option<String> {
+pub(super) fn base_url(endpoint: &ModelEndpoint, environment: &Environment) -> Option<String> {
     let set = || {
         let mut variables = endpoint.base_variables.iter();
         variables.find_map(|name| environment.api_address(name).map(str::to_owned))

@@ -15,11 +15,11 @@ mod steering_details;
 mod summary;
 mod unfinished_run;
 
-pub use approval::{ApprovalMode, StartQuestions, require_approval};
+pub use approval::{ApprovalMode, StartQuestions, confirm_sandbox, require_approval};
 pub use create_run::UnfinishedRunPolicy;
 pub use ready_run::ReadyRun;
 pub use resume::{ResumeOutcome, prepare_resume};
-pub use start::{RunStart, plan_start, prepare_start};
+pub use start::{PlanPreview, RunStart, plan_start, prepare_start, preview_start};
 pub use steering_details::{BlockedHostEntry, MessageEntry, ShownProviderTool, SteeringDetails};
 pub use summary::{
     DAMAGED, INTERRUPTED, NEEDS_UPGRADE, PullRequestSummary, RunSummary, TokenTotals,

@@ -39,6 +39,7 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
         Some(plan) => Some(worker::access_for_plan(plan, &app).await?),
         None => None,
     };
+    app.load_model_keys().await?;
     let providers = app.providers()?;
     let mut journal = Journal::open(&dir, providers.clock.clone(), providers.redactor.clone())?;
     let state = journal.state();

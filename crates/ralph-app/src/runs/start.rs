@@ -9,10 +9,10 @@ use ralph_engine::store::RunDir;
 use super::create_run::{self, UnfinishedRunPolicy};
 use super::ready_run::ReadyRun;
 use crate::app::App;
-use crate::checks::check_start;
+use crate::checks::{StartFindings, check_start};
 use crate::error::AppError;
 use crate::image::{self, ImageProgressSink};
-use crate::planning::{self, PlannedRun, RunRequest};
+use crate::planning::{self, PlanPurpose, PlannedRun, RunRequest};
 use crate::providers::Providers;
 use crate::providers::gate_setup::pin_prices;
 use crate::prune;
@@ -32,10 +32,37 @@ pub async fn plan_start(
     task: (PathBuf, TaskFile),
     app: &App,
 ) -> Result<PlannedRun, AppError> {
-    let notices = check_start(request, app).await?;
-    let mut planned = planning::plan_run(request, task, app).await?;
+    let StartFindings { errors, notices } = check_start(request, app).await;
+    if let Some(error) = AppError::combine(errors) {
+        return Err(error);
+    }
+    let mut planned = planning::plan_run(request, task, app, PlanPurpose::Start).await?;
     planned.notices.extend(notices);
     Ok(planned)
+}
+
+/// A plan that is only shown, and everything that prevents its start.
+pub struct PlanPreview {
+    pub planned: PlannedRun,
+    /// The errors that the start would return.
+    pub missing: Vec<AppError>,
+}
+
+/// Completes the plan of a run that does not start. A missing key, login or container engine is
+/// reported with the plan; a task that the linter rejects, or a repository that cannot be read, is an
+/// error.
+pub async fn preview_start(
+    request: &RunRequest,
+    task: (PathBuf, TaskFile),
+    app: &App,
+) -> Result<PlanPreview, AppError> {
+    let StartFindings { errors, notices } = check_start(request, app).await;
+    let mut planned = planning::plan_run(request, task, app, PlanPurpose::Preview).await?;
+    planned.notices.extend(notices);
+    Ok(PlanPreview {
+        planned,
+        missing: errors,
+    })
 }
 
 /// Reserves an id, builds a missing image, opens the gate and creates the journal. `progress`

@@ -76,6 +76,7 @@ pub async fn send_command(
     let (plan, app) = pinned_settings::for_existing_run(&state.plan, app)?;
     let providers = app.providers()?;
     let services = if command_file.command.traits().offline == OfflineCommand::CallsModel {
+        app.load_model_keys().await?;
         providers.services_for_existing((&plan, &state), GateSetup::default())?
     } else {
         providers.services_without_model(&plan)?

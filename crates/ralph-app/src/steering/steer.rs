@@ -56,10 +56,11 @@ pub async fn steer(query: &str, command: &Command, app: &App) -> Result<SteerRep
 
 /// Checks that a run can switch to a profile: one of its plan, or one that was added to the
 /// configuration later.
-pub fn require_profile(query: &str, profile: &str, app: &App) -> Result<(), AppError> {
+pub async fn require_profile(query: &str, profile: &str, app: &App) -> Result<(), AppError> {
     let state = app.find_run(query)?.state()?;
     let (plan, app) = pinned_settings::for_existing_run(&state.plan, app)?;
     let settings = plan.settings.clone().unwrap_or_default();
+    app.load_model_keys().await?;
     app.models()?.for_pinned_profile(profile, &settings)?;
     Ok(())
 }

@@ -24,7 +24,9 @@ mod token_storage;
 pub use agent::{AgentAuth, AgentName, AgentWire, AuthMode, TokenSlot, store_command};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use error::TokenError;
-pub use expiry::{default_expiry, format_date};
+pub use expiry::format_date;
 pub use probe::{ProbeError, validate};
 pub use token::{AuthToken, TokenParseError};
-pub use token_storage::{FoundToken, SavedToken, StoreSelection, TokenSources, TokenStorage};
+pub use token_storage::{
+    FoundToken, SavedToken, StoreSelection, TokenSearch, TokenSources, TokenStorage,
+};

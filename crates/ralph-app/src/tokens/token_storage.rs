@@ -52,8 +52,18 @@ pub struct TokenStorage {
 #[derive(Debug)]
 pub struct FoundToken {
     pub token: AuthToken,
+    /// The agent that the credential belongs to.
+    pub agent: AgentName,
     pub mode: AuthMode,
     pub store: TokenStoreKind,
+}
+
+/// The result of a search in the stores and the environment.
+#[derive(Debug)]
+pub struct TokenSearch {
+    pub found: Option<FoundToken>,
+    /// The error of a keyring that may contain a credential, if none was found.
+    pub keyring_error: Option<TokenStoreError>,
 }
 
 /// The result of storing a credential.
@@ -94,21 +104,51 @@ impl TokenStorage {
     /// Returns a valid credential, or an error that names the fix.
     ///
     /// Without a mode, returns the first one: stored ones precede the environment, subscriptions
-    /// precede keys. An expired credential is not replaced by another one: that could silently cost
-    /// money.
+    /// precede keys.
     pub async fn find_valid(
         &self,
         agent: &AgentName,
         mode: Option<AuthMode>,
     ) -> Result<FoundToken, TokenError> {
-        let found = self.find(agent, mode).await?;
-        match found.token.expires {
-            Some(expired) if found.token.is_expired(self.now()) => Err(TokenError::Expired {
-                agent: agent.clone(),
+        let search = self.search_valid(&slots(agent, mode)).await?;
+        search.found.ok_or(TokenError::Missing {
+            agent: agent.clone(),
+            mode,
+            keyring_error: search.keyring_error,
+        })
+    }
+
+    /// Searches the slots in their order for a valid credential: first the stores, then the
+    /// environment. An expired credential is not replaced by another one: that could silently cost
+    /// money.
+    pub async fn search_valid(&self, slots: &[TokenSlot]) -> Result<TokenSearch, TokenError> {
+        let mut search = self.search_stores(slots).await?;
+        if search.found.is_none() {
+            search.found = slots.iter().find_map(|slot| self.find_in_environment(slot));
+        }
+        self.refuse_expired(search)
+    }
+
+    /// Searches only the stores for a valid credential.
+    pub async fn search_valid_stored(
+        &self,
+        slots: &[TokenSlot],
+    ) -> Result<TokenSearch, TokenError> {
+        self.refuse_expired(self.search_stores(slots).await?)
+    }
+
+    fn refuse_expired(&self, search: TokenSearch) -> Result<TokenSearch, TokenError> {
+        let expired = search.found.as_ref().and_then(|found| {
+            let is_expired = found.token.is_expired(self.now());
+            found.token.expires.filter(|_| is_expired)
+        });
+        match (search.found, expired) {
+            (Some(found), Some(expired)) => Err(TokenError::Expired {
+                agent: found.agent,
                 mode: found.mode,
                 expired,
             }),
-            Some(_) | None => Ok(found),
+            (found, _) => Ok(TokenSearch { found, ..search }),
         }
     }
 
@@ -118,28 +158,41 @@ impl TokenStorage {
         agent: &AgentName,
         mode: Option<AuthMode>,
     ) -> Result<FoundToken, TokenError> {
-        let modes: Vec<AuthMode> = mode.map_or_else(|| AuthMode::ALL.into(), |mode| vec![mode]);
+        let slots = slots(agent, mode);
+        let TokenSearch {
+            found,
+            keyring_error,
+        } = self.search_stores(&slots).await?;
+        let found = found.or_else(|| slots.iter().find_map(|slot| self.find_in_environment(slot)));
+        found.ok_or(TokenError::Missing {
+            agent: agent.clone(),
+            mode,
+            keyring_error,
+        })
+    }
+
+    /// Searches the stores for the first slot that has a credential, expired or not.
+    async fn search_stores(&self, slots: &[TokenSlot]) -> Result<TokenSearch, TokenError> {
         let mut keyring_error = None;
-        for mode in &modes {
-            let slot = TokenSlot {
-                agent: agent.clone(),
-                mode: *mode,
-            };
+        for slot in slots {
             for store in self.stores() {
-                match store.load(&slot).await {
-                    Ok(Some(stored)) => return parse_stored(slot, store, &stored),
+                match store.load(slot).await {
+                    Ok(Some(stored)) => {
+                        return Ok(TokenSearch {
+                            found: Some(parse_stored(slot.clone(), store, &stored)?),
+                            keyring_error: None,
+                        });
+                    }
                     Ok(None) => {}
                     Err(error @ TokenStoreError::Program(_)) => keyring_error = Some(error),
-                    Err(source) => return Err(store_error(agent, source)),
+                    Err(source) => return Err(store_error(&slot.agent, source)),
                 }
             }
         }
-        self.find_in_environment(agent, &modes)
-            .ok_or_else(|| TokenError::Missing {
-                agent: agent.clone(),
-                mode,
-                keyring_error,
-            })
+        Ok(TokenSearch {
+            found: None,
+            keyring_error,
+        })
     }
 
     /// Returns the stores of credentials. Saving to the keyring removes the file, so an existing file
@@ -155,16 +208,16 @@ impl TokenStorage {
         stores.into_iter().flatten()
     }
 
-    fn find_in_environment(&self, agent: &AgentName, modes: &[AuthMode]) -> Option<FoundToken> {
+    fn find_in_environment(&self, slot: &TokenSlot) -> Option<FoundToken> {
         if self.selection != StoreSelection::All {
             return None;
         }
-        let known = AgentAuth::for_agent(agent);
-        let candidates = known
+        let known = AgentAuth::for_agent(&slot.agent);
+        let mut candidates = known
             .variables
             .iter()
-            .filter(|(mode, _)| modes.contains(mode));
-        candidates.into_iter().find_map(|(mode, name)| {
+            .filter(|(mode, _)| *mode == slot.mode);
+        candidates.find_map(|(_, name)| {
             let (name, secret) = self.variables.iter().find(|(set, _)| set == name)?;
             let secret = Secret::new(secret.expose().to_owned());
             let mut token = match AuthToken::from_secret(secret) {
@@ -174,14 +227,15 @@ impl TokenStorage {
                     return None;
                 }
             };
-            match mode {
+            match slot.mode {
                 // Without its address, a gateway's key would be sent to the provider.
                 AuthMode::Gateway => token.base_url = Some(self.gateway.clone()?),
                 AuthMode::Oauth | AuthMode::ApiKey => {}
             }
             Some(FoundToken {
                 token,
-                mode: *mode,
+                agent: slot.agent.clone(),
+                mode: slot.mode,
                 store: TokenStoreKind::Variable(name),
             })
         })
@@ -226,6 +280,17 @@ impl TokenStorage {
     }
 }
 
+/// Returns the slots of an agent in the order of the search.
+fn slots(agent: &AgentName, mode: Option<AuthMode>) -> Vec<TokenSlot> {
+    let modes = AuthMode::ALL.into_iter();
+    let modes = modes.filter(|known| mode.is_none_or(|wanted| wanted == *known));
+    let slot = |mode| TokenSlot {
+        agent: agent.clone(),
+        mode,
+    };
+    modes.map(slot).collect()
+}
+
 fn store_error(agent: &AgentName, source: TokenStoreError) -> TokenError {
     TokenError::Store {
         agent: agent.clone(),
@@ -242,6 +307,7 @@ fn parse_stored(
     match AuthToken::from_json(stored) {
         Ok(token) => Ok(FoundToken {
             token,
+            agent: slot.agent,
             mode: slot.mode,
             store,
         }),

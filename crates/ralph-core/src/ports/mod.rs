@@ -21,8 +21,8 @@ pub use model::{
     FinishReason, MAX_RETRY_WAIT, Model, ModelError, ModelReply, ModelRequest, TokenUsage,
 };
 pub use sandbox::{
-    Exec, ExecOutcome, ExecProgram, ExecStatus, InputSource, Isolation, Labels, OutputSink,
-    OutputStream, Preview, ProviderProblem, Sandbox, SandboxEntry, SandboxEntryKind, SandboxError,
-    SandboxId, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
+    Exec, ExecOutcome, ExecProgram, ExecStatus, Freezer, InputSource, Isolation, Labels,
+    OutputSink, OutputStream, Preview, ProviderProblem, Sandbox, SandboxEntry, SandboxEntryKind,
+    SandboxError, SandboxId, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
 };
 pub use scm::{PullDraft, PullRequest, PullState, Scm, ScmError};

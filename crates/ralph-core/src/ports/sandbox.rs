@@ -344,10 +344,24 @@ pub trait Sandbox: Send + Sync {
     fn probe_program(&self) -> Option<&str> {
         None
     }
+    /// Stops and continues all processes of the sandbox, if the provider supports it.
+    fn freezer(&self) -> Option<&dyn Freezer> {
+        None
+    }
+
     /// Returns the port preview, if the provider supports it.
     fn preview(&self) -> Option<&dyn Preview> {
         None
     }
+}
+
+/// Stops and continues all processes of a sandbox, without any of them noticing.
+#[async_trait]
+pub trait Freezer: Send + Sync {
+    /// Stops all processes. Timeouts of running commands do not advance, and other operations wait.
+    async fn freeze(&self) -> Result<(), SandboxError>;
+    /// Continues all processes. Idempotent.
+    async fn thaw(&self) -> Result<(), SandboxError>;
 }
 
 /// Exposes a port of a sandbox to a browser.

@@ -37,6 +37,7 @@ fn plan() -> RunPlan {
         network: None,
         agent: None,
         model: "scripted:x".into(),
+        model_key: None,
         scm: "local".into(),
         delivery: Delivery::PullRequest,
         limits: BudgetLimits::default(),

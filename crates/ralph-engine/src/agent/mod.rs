@@ -1,9 +1,12 @@
 //! An iteration in which an agent's program works inside the sandbox: `prompt` builds its prompt,
-//! `work` starts it and restarts it if that helps, `session` is one start, `watch` observes it
-//! while it works, `messenger` sends it messages, `sink` turns its output into events, `settle`
-//! decides how the run continues, `ticks` reads the boxes that it claims.
+//! `work` starts it and restarts it if that helps, `session` is one start, `home` its new home
+//! directory, `watch` observes it while it works, `frozen` holds it while the run is paused,
+//! `messenger` sends it messages, `sink` turns its output into events, `settle` decides how the run
+//! continues, `ticks` reads the boxes that it claims.
 
 mod blocked;
+mod frozen;
+mod home;
 mod messenger;
 mod prompt;
 mod session;

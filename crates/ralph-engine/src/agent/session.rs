@@ -1,11 +1,14 @@
 //! One session of an agent's program, from its prompt to its end.
 
+use std::collections::BTreeMap;
+
 use ralph_core::event::{AgentSessionEvent, Event};
 use ralph_core::ports::{
     Agent, AgentEnd, AgentReport, Allowance, Exec, ExecProgram, ExecStatus, ProviderFailure,
     ProviderProblem, SandboxError,
 };
 
+use super::home::{create_home, remove_home};
 use super::prompt::agent_prompt;
 use super::session_record::{charge_unmetered, log_session, record_start, write_agent_response};
 use super::sink::{AgentActivity, AgentSink};
@@ -42,22 +45,23 @@ pub(super) async fn run_agent_session(
         pinned,
         ..
     } = run;
+    let home = create_home(&*bench.sandbox).await?;
     mark_messages_delivered(recorder)?;
     let prompt = agent_prompt(recorder, pinned)?;
     let attempt = record_start(recorder, agent.name(), &prompt)?;
     // The allowance is computed from recorded spending, so record the pending events first.
     drain_gate_events(recorder, controls)?;
     set_allowance(recorder, controls);
-    let started = recorder.clock.monotonic();
     let activity = AgentActivity::new(recorder.clock.clone());
     let (sender, events) = event_channel();
     let capture = Capture::new(&recorder.redactor);
     let live = recorder.live_output(LiveSource::Agent(agent.name()));
     let mut sink =
         AgentSink::new(agent.reader(), capture, activity.clone(), sender).with_live(live);
-    let exec = agent_exec(recorder, agent, &prompt);
-    let link = (activity, events);
+    let exec = agent_exec(recorder, agent, &prompt, home);
+    let link = (activity.clone(), events);
     let watched = watch_agent(recorder, bench, controls, agent, exec, &mut sink, link).await;
+    remove_home(&*bench.sandbox).await;
     let gate = controls.open_gate();
     let is_over_budget = gate.is_some_and(|gate| gate.exhausted_budget().is_some());
     let failure = gate.and_then(|gate| gate.provider_failure());
@@ -66,7 +70,7 @@ pub(super) async fn run_agent_session(
         gate.set_allowance(Allowance::zero());
     }
     let watched = watched?;
-    let took = recorder.clock.monotonic().saturating_sub(started);
+    let took = activity.elapsed();
     let mut outcome = session_outcome(watched, &mut sink)?;
     if is_over_budget && is_failure(&outcome.end) {
         // The agents' messages about a refused call differ, so the gate's observation decides.
@@ -98,12 +102,20 @@ pub(super) async fn run_agent_session(
     })
 }
 
-fn agent_exec(recorder: &Recorder, agent: &dyn Agent, prompt: &str) -> Exec {
+fn agent_exec(
+    recorder: &Recorder,
+    agent: &dyn Agent,
+    prompt: &str,
+    home: BTreeMap<String, String>,
+) -> Exec {
     let command = agent.command(prompt);
     let timeout = agent.timeouts().total.min(recorder.time_left());
+    // The new home directory precedes one of the agent's definition.
+    let mut env = command.env;
+    env.extend(home);
     Exec {
         program: ExecProgram::Argv(command.argv),
-        env: command.env,
+        env,
         ..Exec::shell("", timeout)
     }
     .with_stdin(command.stdin)

@@ -25,6 +25,8 @@ pub(super) struct AgentActivity {
     /// Milliseconds from the start to the last output, or to the end of an expected silence; 0
     /// before that.
     last_activity_ms: AtomicU64,
+    /// Milliseconds in which the agent was frozen.
+    frozen_ms: AtomicU64,
     done: AtomicBool,
 }
 
@@ -34,14 +36,23 @@ impl AgentActivity {
             started: clock.monotonic(),
             clock,
             last_activity_ms: AtomicU64::new(0),
+            frozen_ms: AtomicU64::new(0),
             done: AtomicBool::new(false),
         })
     }
 
     /// Returns the running time since the start of the agent, without the time in which this
-    /// process was suspended.
-    fn elapsed(&self) -> Duration {
-        self.clock.monotonic().saturating_sub(self.started)
+    /// process was suspended or the agent was frozen.
+    pub(super) fn elapsed(&self) -> Duration {
+        let frozen = Duration::from_millis(self.frozen_ms.load(Ordering::Relaxed));
+        let since = self.clock.monotonic().saturating_sub(self.started);
+        since.saturating_sub(frozen)
+    }
+
+    /// Records that the agent was frozen for this long.
+    pub(super) fn add_frozen(&self, time: Duration) {
+        let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.frozen_ms.fetch_add(time, Ordering::Relaxed);
     }
 
     /// Records that the agent is alive.

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use ralph_core::event::{AgentSessionEvent, RunEvent};
 use ralph_core::ports::{
-    Agent, AgentEvent, AgentTimeouts, Clock, Exec, ExecOutcome, GateControl, SandboxError,
+    Agent, AgentEvent, AgentTimeouts, Clock, Exec, ExecOutcome, GateControl, Sandbox, SandboxError,
 };
+use ralph_core::task::RunMode;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::time::MissedTickBehavior;
 
+use super::frozen::{FREEZE_LIMIT, FreezeEnd, hold_frozen};
 use super::messenger::AgentMessenger;
 use super::sink::{AgentActivity, AgentSink};
-use crate::controls::Controls;
+use crate::controls::{ControlEvent, Controls, PendingRequest};
 use crate::error::RunError;
 use crate::immediate_commands::{
     GateEventSummary, handle_control_event, record_pending_gate_events,
@@ -54,8 +56,8 @@ pub(super) enum WatchOutcome {
     Cut(CutReason),
 }
 
-/// Runs the program and observes it until it ends. A stop, a pause and a rotation end its whole
-/// process tree.
+/// Runs the program and observes it until it ends. A stop and a rotation end its whole process tree,
+/// and so does a pause in a sandbox that cannot be frozen.
 pub(super) async fn watch_agent(
     recorder: &mut Recorder,
     bench: &Workbench,
@@ -86,11 +88,13 @@ pub(super) async fn watch_agent(
                     report_to_gate(gate.as_deref(), &event);
                     record_agent_event(journal, &messenger, event)?;
                 }
-                event = control.next() => match handle_control_event(journal, control, event) {
-                    Ok(()) if control.pending.is_some() => break Ok(WatchOutcome::Cut(CutReason::Halted)),
-                    Ok(()) => {}
-                    Err(error) => break Err(error),
-                },
+                event = control.next() => {
+                    match respond(journal, control, event, (&*bench.sandbox, &*activity, &*clock)).await {
+                        Ok(None) => {}
+                        Ok(Some(cut)) => break Ok(WatchOutcome::Cut(cut)),
+                        Err(error) => break Err(error),
+                    }
+                }
                 _ = heartbeat_timer.tick() => drop(journal.append(RunEvent::StillActive {})?),
                 _ = poll_timer.tick() => {
                     journal.check_owner()?;
@@ -124,6 +128,32 @@ pub(super) async fn watch_agent(
         gate.set_running_command(None);
     }
     watched
+}
+
+/// Handles a user command. Returns why the agent must stop, if it must.
+async fn respond(
+    journal: &mut Journal,
+    control: &mut Controls,
+    event: ControlEvent,
+    (sandbox, activity, clock): (&dyn Sandbox, &AgentActivity, &dyn Clock),
+) -> Result<Option<CutReason>, RunError> {
+    handle_control_event(journal, control, event)?;
+    // A command of the mode `debug` needs a sandbox that works.
+    let is_debug = journal.state().mode == RunMode::Debug;
+    let freezer = sandbox.freezer().filter(|_| !is_debug);
+    match (control.pending, freezer) {
+        (None, _) => Ok(None),
+        (Some(PendingRequest::Pause), Some(freezer)) => {
+            let paused = clock.monotonic();
+            let held = hold_frozen(journal, control, freezer, (clock, FREEZE_LIMIT)).await;
+            activity.add_frozen(clock.monotonic().saturating_sub(paused));
+            Ok(match held? {
+                FreezeEnd::Resumed => None,
+                FreezeEnd::Expired => Some(CutReason::Halted),
+            })
+        }
+        (Some(PendingRequest::Pause | PendingRequest::Rotate), _) => Ok(Some(CutReason::Halted)),
+    }
 }
 
 /// Waits until the calls of an ended agent are charged: by the provider's count if that arrives

@@ -11,6 +11,17 @@ pub const HOME: &str = "home";
 /// The directory used as `$TMPDIR`.
 pub const TMP: &str = "tmp";
 
+/// The directory of the package managers' caches.
+const CACHE: &str = "cache";
+/// The variables of package managers with the locations of their caches.
+const CACHES: [(&str, &str); 5] = [
+    ("npm_config_cache", "npm"),
+    ("PIP_CACHE_DIR", "pip"),
+    ("CARGO_HOME", "cargo"),
+    ("GOMODCACHE", "go/mod"),
+    ("GOCACHE", "go/build"),
+];
+
 const SANDBOX_VARIABLE: &str = "RALPH_SANDBOX";
 const COMMAND_VARIABLE: &str = "RALPH_COMMAND";
 
@@ -40,6 +51,10 @@ pub fn command_environment(
     set("TMPDIR", directory.join(TMP).as_os_str());
     // Git must not find a repository above the sandboxes, even if the agent's own is gone.
     set("GIT_CEILING_DIRECTORIES", directory.as_os_str());
+    // Outside `$HOME`, which is new for each agent session. Values of the image or the host precede.
+    for (variable, name) in CACHES {
+        set(variable, directory.join(CACHE).join(name).as_os_str());
+    }
     for (variable, value) in [
         ("LANG", "C.UTF-8"),
         ("USER", "agent"),
@@ -93,18 +108,23 @@ mod tests {
             [
                 "A=sandbox",
                 "B=command",
+                "CARGO_HOME=/s/local-000000000001/cache/cargo",
                 "GIT_CEILING_DIRECTORIES=/s/local-000000000001",
                 "GIT_CONFIG_NOSYSTEM=1",
                 "GIT_TERMINAL_PROMPT=0",
+                "GOCACHE=/s/local-000000000001/cache/go/build",
+                "GOMODCACHE=/s/local-000000000001/cache/go/mod",
                 "HOME=/s/local-000000000001/home",
                 "LANG=de_DE.UTF-8",
                 "LOGNAME=agent",
                 "PATH=/bin",
+                "PIP_CACHE_DIR=/s/local-000000000001/cache/pip",
                 command.as_str(),
                 "RALPH_SANDBOX=000000000001",
                 "TERM=dumb",
                 "TMPDIR=/s/local-000000000001/tmp",
                 "USER=agent",
+                "npm_config_cache=/s/local-000000000001/cache/npm",
             ]
         );
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use ralph_app::AppError;
-use ralph_app::planning::{self, RunRequest, TASK_FILE};
+use ralph_app::planning::{self, PlanPurpose, RunRequest, TASK_FILE};
 use ralph_app::providers::Providers;
 use ralph_app::runs::{RunStart, UnfinishedRunPolicy};
 use ralph_core::image::ImageEffort;
@@ -51,7 +51,7 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, A
     ))?;
     let request = demo_request(&dir);
     let task = planning::read_task(&request.file, app)?;
-    let planned = planning::plan_run(&request, task, app).await?;
+    let planned = planning::plan_run(&request, task, app, PlanPurpose::Start).await?;
     let start = RunStart {
         planned,
         effort: ImageEffort::Reuse,

@@ -7,8 +7,9 @@ use clap::{Args, Subcommand};
 use ralph_app::AppError;
 use ralph_app::config::PriceSource;
 use ralph_app::format;
+use ralph_app::providers::model_keys::KeyStatus;
 use ralph_app::providers::models::{
-    KeyStatus, ModelFactory, absolute_script, listed_price, price_or_highest, sourced_price,
+    ModelFactory, absolute_script, listed_price, price_or_highest, sourced_price,
 };
 use ralph_core::action;
 use ralph_core::money::Usd;
@@ -74,7 +75,7 @@ const HEADER: [&str; 5] = ["PROFILE", "MODEL", "$/M IN·OUT", "KEY", "TAGS"];
 /// Lists the profiles, or runs a subcommand.
 pub(super) fn run(args: ModelsArgs, context: &Context) -> Result<ExitCode, AppError> {
     match args.command {
-        None => list_profiles(args.json, context),
+        None => block_on(Box::pin(list_profiles(args.json, context))),
         Some(ModelsCommand::Test { profile, json }) => {
             block_on(Box::pin(test_model(profile, json, context)))
         }
@@ -121,7 +122,8 @@ impl From<KeyStatus> for ProfileKeyInfo {
     }
 }
 
-fn list_profiles(is_json: bool, context: &Context) -> Result<ExitCode, AppError> {
+async fn list_profiles(is_json: bool, context: &Context) -> Result<ExitCode, AppError> {
+    context.app.load_model_keys().await?;
     let profiles = context.app.profiles()?;
     let models = context.app.models()?;
     let sources = profiles.price_sources()?;
@@ -250,8 +252,11 @@ fn table(entries: &[ProfileEntry]) -> Vec<StyledLine> {
 fn row(entry: &ProfileEntry) -> [String; 5] {
     let key = match &entry.key {
         Some(ProfileKeyInfo {
-            set: Some(name), ..
-        }) => format!("{name} is set"),
+            set: Some(name),
+            variables,
+            ..
+        }) if variables.contains(name) => format!("{name} is set"),
+        Some(ProfileKeyInfo { set: Some(_), .. }) => "stored".to_owned(),
         None | Some(ProfileKeyInfo { needed: false, .. }) => "not needed".to_owned(),
         Some(_) => "missing".to_owned(),
     };
@@ -279,6 +284,7 @@ fn format_price(price: &Price) -> String {
 
 /// Sends one request to a model. A reply that could not be performed sets the exit code to 1.
 async fn test_model(name: String, is_json: bool, context: &Context) -> Result<ExitCode, AppError> {
+    context.app.load_model_keys().await?;
     let chosen = choose_model(&name, context)?;
     let request = ModelRequest {
         system: TEST_SYSTEM_PROMPT.into(),

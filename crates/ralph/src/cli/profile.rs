@@ -23,7 +23,7 @@ pub(super) struct ProfileArgs {
 
 /// Checks that the profile is usable, and sends the command.
 pub(super) async fn run(args: ProfileArgs, context: &Context) -> Result<ExitCode, AppError> {
-    require_profile(&args.run.run, &args.profile, &context.app)?;
+    require_profile(&args.run.run, &args.profile, &context.app).await?;
     let command = Command::Profile {
         name: args.profile.clone(),
     };

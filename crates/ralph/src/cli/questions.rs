@@ -17,6 +17,12 @@ impl StartQuestions for TerminalQuestions {
         confirm_proposals(review, "Approve and start?")
     }
 
+    fn accept_local(&self, reason: &str) -> bool {
+        let question =
+            format!("ralph: {reason}. Let the agent work without isolation, as you? [y/N] ");
+        matches!(ask(&question).as_deref(), Some("y" | "yes"))
+    }
+
     fn continue_run(&self, run: &UnfinishedRun) -> bool {
         let (id, status) = (&run.plan.run, run.status);
         let question = format!("ralph: run {id} of this task is {status}. Continue it? [Y/n] ");

@@ -6,10 +6,10 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use ralph_app::AppError;
 use ralph_app::planning::TASK_FILE;
-use ralph_app::planning::{self, PlannedRun, RunRequest};
+use ralph_app::planning::{self, RunRequest};
 use ralph_app::runs::{
-    ApprovalMode, ReadyRun, RunStart, UnfinishedRunChoice, UnfinishedRunPolicy, find_unfinished,
-    plan_start, prepare_start, require_approval,
+    ApprovalMode, PlanPreview, ReadyRun, RunStart, UnfinishedRunChoice, UnfinishedRunPolicy,
+    confirm_sandbox, find_unfinished, plan_start, prepare_start, preview_start, require_approval,
 };
 use ralph_app::trust::{TrustReview, refusal_error};
 use ralph_core::image::ImageEffort;
@@ -56,7 +56,7 @@ pub(super) struct RunArgs {
     /// Check for newer base images and rebuild the image
     #[arg(long)]
     pub rebuild: bool,
-    /// Print the plan and start nothing
+    /// Print the plan with everything that is missing for a start, and start nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print JSON, one record per line
@@ -117,27 +117,14 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         };
         return Box::pin(resume::resume(&run, args.json, context)).await;
     }
-    let mode = if args.dry_run {
-        ApprovalMode::Report
-    } else {
-        ApprovalMode::Require
-    };
     let questions = (app, &TerminalQuestions as _);
-    let review = require_approval(&request, (&file, &task), mode, questions).await?;
-    if !review.is_clear() {
-        return Box::pin(show_unapproved(
-            &request,
-            (file, task),
-            &review,
-            (context, args.json),
-        ))
-        .await;
-    }
-    let planned = plan_start(&request, (file, task), app).await?;
     if args.dry_run {
-        show_plan(&planned, &review, args.json, context)?;
-        return Ok(ExitCode::Success);
+        let task = (file, task);
+        return Box::pin(show_preview(&request, task, (context, args.json))).await;
     }
+    let request = confirm_sandbox(request, &task, questions).await?;
+    require_approval(&request, (&file, &task), ApprovalMode::Require, questions).await?;
+    let planned = plan_start(&request, (file, task), app).await?;
     let start = RunStart {
         planned,
         effort: args.effort(),
@@ -201,36 +188,53 @@ pub(super) async fn prepare(
     }
 }
 
-/// Shows as much of the plan as possible for a run whose proposals are not approved, prints the
-/// error and returns its exit code.
-async fn show_unapproved(
+/// Shows the plan, the repository's proposals and everything that a start would refuse. A run whose
+/// proposals are not approved is an error.
+async fn show_preview(
     request: &RunRequest,
-    task: (PathBuf, TaskFile),
-    review: &TrustReview,
+    (file, task): (PathBuf, TaskFile),
     (context, is_json): (&Context, bool),
 ) -> Result<ExitCode, AppError> {
-    let refusal = refusal_error(review, &request.file, &context.app.layers());
-    match planning::plan_run(request, task, &context.app).await {
-        Ok(planned) => show_plan(&planned, review, is_json, context)?,
+    let app = &context.app;
+    let questions = (app, &TerminalQuestions as _);
+    let review = require_approval(request, (&file, &task), ApprovalMode::Report, questions).await?;
+    let preview = preview_start(request, (file, task), app).await;
+    if review.is_clear() {
+        show_plan(&preview?, &review, (context, is_json))?;
+        return Ok(ExitCode::Success);
+    }
+    match preview {
+        Ok(preview) => show_plan(&preview, &review, (context, is_json))?,
         Err(_) if is_json => {
-            let proposals = json!({"proposals": trust::review_json(review)});
+            let proposals = json!({"proposals": trust::review_json(&review)});
             context.output().print_json(&proposals)?;
         }
-        Err(_) => drop(context.output().print_lines(&trust::review_lines(review))?),
+        Err(_) => drop(
+            context
+                .output()
+                .print_lines(&trust::review_lines(&review))?,
+        ),
     }
+    let refusal = refusal_error(&review, &request.file, &app.layers());
     context.output().print_error(&refusal, false);
     Ok(ExitCode::for_error(refusal.kind))
 }
 
 fn show_plan(
-    planned: &PlannedRun,
+    preview: &PlanPreview,
     review: &TrustReview,
-    is_json: bool,
-    context: &Context,
+    (context, is_json): (&Context, bool),
 ) -> Result<(), AppError> {
+    let PlanPreview { planned, missing } = preview;
+    let redactor = context.app.redactor();
+    let missing = missing
+        .iter()
+        .map(|error| error.clone().redacted(&redactor));
+    let missing: Vec<String> = missing.map(|error| error.to_string()).collect();
     if is_json {
         let mut plan = serde_json::to_value(&planned.plan).expect("a plan is valid JSON");
         plan["proposals"] = trust::review_json(review);
+        plan["missing"] = json!(missing);
         context.output().print_json(&plan)?;
         return Ok(());
     }
@@ -250,5 +254,10 @@ fn show_plan(
             .print_lines(&[StyledLine::from_text("the repository proposes:")])?;
         context.output().print_lines(&proposals)?;
     }
+    let missing = missing.iter();
+    let missing = missing.map(|error| StyledLine::from_text("missing: ").plain(error));
+    context
+        .output()
+        .print_lines(&missing.collect::<Vec<StyledLine>>())?;
     Ok(())
 }

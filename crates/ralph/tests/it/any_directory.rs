@@ -94,7 +94,8 @@ fn a_run_keeps_the_agent_and_the_outage_policy_it_was_planned_with() {
         sed -i 's/- \\[ \\] M1/- [x] M1/' ralph_task.md .ralph/progress.md\n\
         sed -i '/blocked/d' .ralph/progress.md\n";
     project.commit("tools/agent", script);
-    project.ralph(&["run", "--agent", "mine"]).expect(11);
+    let run = ["run", "--agent", "mine", "--sandbox", "local"];
+    project.ralph(&run).expect(11);
     let plan = project.events("run_created").remove(0)["plan"].take();
     assert_eq!(plan["agent"]["definition"]["timeouts"]["idle_seconds"], 77);
     assert_eq!(plan["settings"]["outage"]["max_outage_ms"], 420_000);

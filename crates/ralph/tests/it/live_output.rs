@@ -244,13 +244,13 @@ fn attaching_to_an_ended_run_shows_its_end() {
 
 #[test]
 fn the_lines_of_an_agent_are_followed() {
-    let project = Project::new().set("sandbox_provider", "local");
+    let project = Project::new();
     let script = "cat >/dev/null; echo I begin; until test -e go; do sleep 0.05; done; rm go; \
         echo one >a.txt; echo two >b.txt; git add a.txt b.txt; \
         git -c user.name=a -c user.email=a@localhost commit --quiet --message work; \
         sed -i 's/- \\[ \\]/- [x]/' ralph_task.md";
     project.commit(".agent-loop/agent", script);
-    let live = project.spawn(&["run", "--agent", "command"]);
+    let live = project.spawn(&["run", "--agent", "command", "--sandbox", "local"]);
     live.wait_for_event("agent_started", 1);
     let logs = Follower::start(&project, &["logs", "-f", "last"]);
     logs.wait_for("    > command");

@@ -26,6 +26,7 @@ mod damage;
 mod diagnostics_log;
 mod docker_run;
 #[cfg(target_os = "linux")]
+mod dry_run;
 mod egress;
 #[cfg(target_os = "linux")]
 mod export;

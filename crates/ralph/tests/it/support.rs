@@ -223,6 +223,7 @@ fn plan(id: &str, task: &str) -> RunPlan {
         network: None,
         agent: None,
         model: "scripted:replies.jsonl".into(),
+        model_key: None,
         scm: "local".into(),
         delivery: Delivery::PullRequest,
         limits: BudgetLimits {

@@ -96,7 +96,9 @@ async fn describe_found_credential(
 /// Describes a credential without revealing it: its kind, its configured destination, its store and
 /// its expiry.
 pub(in crate::checks) fn describe_credential(found: &FoundToken, now: jiff::Timestamp) -> String {
-    let FoundToken { token, mode, store } = found;
+    let FoundToken {
+        token, mode, store, ..
+    } = found;
     let address = token.base_url.as_ref();
     let mode = address.map_or_else(
         || mode.to_string(),

@@ -25,8 +25,17 @@ use crate::planning::RunRequest;
 pub(super) use agent::describe_credential;
 pub(super) use network::{describe_policy, gate_error};
 
-/// Runs the same checks before a run starts. Returns notices for the user, or all errors combined.
-pub async fn check_start(request: &RunRequest, app: &App) -> Result<Vec<String>, AppError> {
+/// What the checks found before a run starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StartFindings {
+    /// The reasons to refuse the start.
+    pub errors: Vec<AppError>,
+    /// Notices for the user.
+    pub notices: Vec<String>,
+}
+
+/// Runs the same checks before a run starts.
+pub async fn check_start(request: &RunRequest, app: &App) -> StartFindings {
     let file = Some(request.file.clone());
     let context = PreflightContext::load(file, request.clone(), app).await;
     let (mut errors, mut notices) = (Vec::new(), Vec::new());
@@ -45,7 +54,7 @@ pub async fn check_start(request: &RunRequest, app: &App) -> Result<Vec<String>,
             }
         }
     }
-    AppError::combine(errors).map_or(Ok(notices), Err)
+    StartFindings { errors, notices }
 }
 
 /// Checks everything that a run of this request needs. Without `file`, checks the default task file

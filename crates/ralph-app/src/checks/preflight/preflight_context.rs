@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::lint::{self, LintReport};
 use ralph_core::plan::{ContainerPlan, EngineKind};
 use ralph_core::task::{Contract, TaskFile};
-use ralph_guest::available;
+use ralph_guest::{available, best_effort};
 use ralph_providers::agent::Preset;
 use ralph_providers::docker::{DockerEngine, DockerInfo};
 
@@ -106,6 +106,8 @@ impl<'a> PreflightContext<'a> {
     }
 
     async fn with_task(task: Option<PreflightTask>, request: RunRequest, app: &'a App) -> Self {
+        // The check of the model reports unreadable stores.
+        best_effort(app.load_model_keys().await);
         let providers = app.providers_read_only();
         let settings = app.settings();
         let usable = task.as_ref().and_then(PreflightTask::usable);

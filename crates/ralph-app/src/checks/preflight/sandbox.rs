@@ -8,7 +8,7 @@ use ralph_providers::docker::{DockerEngine, DockerInfo};
 use super::preflight_context::PreflightContext;
 use crate::checks::CheckOutcome;
 use crate::image;
-use crate::planning::{self, container};
+use crate::planning::{self, container, sandbox_choice};
 use crate::providers::image::ImageBase;
 
 /// Checks that the provider works on this machine.
@@ -19,9 +19,17 @@ pub(in crate::checks) async fn check_provider(context: &PreflightContext<'_>) ->
     if let Err(error) = container::require_known(name) {
         return error.into();
     }
+    let (request, task) = (&context.request, context.usable_task());
+    if let Err(error) = sandbox_choice::require_user_choice(request, task, context.app) {
+        return error.into();
+    }
     let container = match &context.container {
         Some(Ok(plan)) => Some(plan),
-        Some(Err(error)) => return error.clone().into(),
+        Some(Err(error)) => {
+            let errors = vec![error.clone()];
+            let errors = sandbox_choice::explain_default(errors, request, task, context.app);
+            return CheckOutcome::Failed(errors);
+        }
         None => None,
     };
     let contract = context.usable_task().map(|task| &task.contract);
@@ -51,9 +59,9 @@ pub(in crate::checks) async fn check_provider(context: &PreflightContext<'_>) ->
     let engine = engine.map_or_else(String::new, |(engine, facts)| {
         format!("; {}", describe_engine(engine, facts))
     });
-    CheckOutcome::from_errors(planning::provider_errors(&*provider).await, || {
-        format!("{name}: {isolation}{confined}{engine}")
-    })
+    let errors = planning::provider_errors(&*provider).await;
+    let errors = sandbox_choice::explain_default(errors, request, task, context.app);
+    CheckOutcome::from_errors(errors, || format!("{name}: {isolation}{confined}{engine}"))
 }
 
 fn describe_engine(engine: &DockerEngine, facts: &DockerInfo) -> String {

@@ -41,7 +41,7 @@ impl SelftestAccount {
         }
         let tokens = app.tokens(StoreSelection::All)?;
         let found = agent::find_credential(&preset, None, &tokens).await;
-        let found = found.map_err(|error| AppError {
+        let found = found.map_err(AppError::from).map_err(|error| AppError {
             fix: format!(
                 "{}, or test everything else with `ralph selftest --offline`",
                 error.fix
@@ -109,11 +109,11 @@ impl SelftestAccount {
         let chosen = ChosenCredential {
             credential,
             found: FoundToken {
+                agent: owner,
                 token,
                 mode,
                 store: TokenStoreKind::Variable("nowhere"),
             },
-            owner,
         };
         Ok(Self {
             login: Some(agent::login_from_credential(chosen)?),

@@ -330,7 +330,7 @@ impl Model for HttpModel {
 
     async fn ask_once(&self, request: &ModelRequest) -> Result<ModelReply, ModelError> {
         let variable = self.settings.credential.as_ref();
-        let variable = variable.map(|credential| credential.variable.as_str());
+        let variable = variable.map(|credential| credential.source.as_str());
         let mut adaptations = 0;
         loop {
             let started = Instant::now();

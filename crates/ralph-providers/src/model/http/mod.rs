@@ -31,4 +31,6 @@ pub use crate::http::ProxySettings;
 pub use address::origin;
 pub use client::HttpModel;
 pub use endpoint::{ModelEndpoint, ModelEndpointError};
-pub use settings::{ApiCredential, HttpModelSettings, HttpModelSettingsError, ModelTimeouts};
+pub use settings::{
+    ApiCredential, CredentialScheme, HttpModelSettings, HttpModelSettingsError, ModelTimeouts,
+};

@@ -3,7 +3,7 @@
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use ralph_core::profile::WireApi;
 
-use super::settings::{ApiCredential, HttpModelSettings, HttpModelSettingsError};
+use super::settings::{ApiCredential, CredentialScheme, HttpModelSettings, HttpModelSettingsError};
 
 /// Returns the headers of every request to a model.
 pub(super) fn request_headers(
@@ -29,16 +29,21 @@ fn authorization(
     credential: &ApiCredential,
 ) -> Result<(HeaderName, HeaderValue), HttpModelSettingsError> {
     let key = credential.secret.expose().trim();
-    let is_token = credential.variable.ends_with("AUTH_TOKEN");
-    let (name, text) = match wire {
-        WireApi::Messages if !is_token => (HeaderName::from_static("x-api-key"), key.to_owned()),
-        WireApi::Gemini => (HeaderName::from_static("x-goog-api-key"), key.to_owned()),
-        WireApi::Chat | WireApi::Responses | WireApi::Messages => {
-            (AUTHORIZATION, format!("Bearer {key}"))
+    let (name, text) = match (wire, credential.scheme) {
+        (WireApi::Messages, CredentialScheme::ApiKey) => {
+            (HeaderName::from_static("x-api-key"), key.to_owned())
         }
+        (WireApi::Gemini, CredentialScheme::ApiKey | CredentialScheme::Bearer) => {
+            (HeaderName::from_static("x-goog-api-key"), key.to_owned())
+        }
+        (
+            WireApi::Chat | WireApi::Responses,
+            CredentialScheme::ApiKey | CredentialScheme::Bearer,
+        )
+        | (WireApi::Messages, CredentialScheme::Bearer) => (AUTHORIZATION, format!("Bearer {key}")),
     };
     let mut value = HeaderValue::from_str(&text).map_err(|_| HttpModelSettingsError::Key {
-        variable: credential.variable.clone(),
+        variable: credential.source.clone(),
     })?;
     value.set_sensitive(true);
     Ok((name, value))

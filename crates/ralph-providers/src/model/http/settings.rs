@@ -42,9 +42,19 @@ impl fmt::Debug for HttpModelSettings {
 /// An API key and its origin.
 #[derive(Debug)]
 pub struct ApiCredential {
-    /// The environment variable that contains the key.
-    pub variable: String,
+    /// The environment variable or the store that contains the key.
+    pub source: String,
     pub secret: Secret,
+    pub scheme: CredentialScheme,
+}
+
+/// How a key is sent to an API that accepts two ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CredentialScheme {
+    /// In the header of the API for keys.
+    ApiKey,
+    /// As a bearer token.
+    Bearer,
 }
 
 /// Time limits for the parts of a call.

@@ -253,15 +253,28 @@ impl Container {
         }
     }
 
+    /// Stops all processes of the container, including the guest.
+    pub(super) async fn pause(&self) -> Result<(), ContainerError> {
+        let id = self.container_ref();
+        let paused = self.engine.api().pause_container(&id);
+        self.call("pause a container", paused).await
+    }
+
+    /// Continues all processes of the container. Does nothing unless it is paused.
+    pub(super) async fn unpause(&self) -> Result<(), ContainerError> {
+        if self.state().await?.paused != Some(true) {
+            return Ok(());
+        }
+        let id = self.container_ref();
+        let continued = self.engine.api().unpause_container(&id);
+        self.call("unpause a container", continued).await
+    }
+
     /// Kills everything in the container, even if it is paused.
     pub(super) async fn kill(&self) -> Result<(), ContainerError> {
         let api = self.engine.api();
         let id = self.container_ref();
-        // Fails unless the container is paused.
-        best_effort(
-            self.call("unpause a container", api.unpause_container(&id))
-                .await,
-        );
+        best_effort(self.unpause().await);
         let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
         let killed = api.kill_container(&id, Some(options));
         match self.call("kill a container", killed).await {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use ralph_core::ports::{Exec, ExecOutcome, ExecProgram, InputSource, OutputSink, SandboxError};
 use ralph_guest::command::{self, CommandInputSource as _};
 use ralph_guest::files::ConfinedFileError;
-use ralph_guest::running_time::{self, timeout_at};
 use ralph_guest::wire::{
     ExecRequest, Flow, GuestReply, GuestRequest, GuestStream, OpenStreamError, StreamData,
     StreamMessages, StreamSender,
@@ -36,7 +35,6 @@ pub(super) async fn exec(
     let program = program_name(&exec.program);
     let cwd = exec.cwd.to_string();
     let limit = exec.timeout.saturating_add(TIMEOUT_GRACE).min(MAX_TIMEOUT);
-    let deadline = running_time::now() + limit;
     let request = GuestRequest::Exec(ExecRequest {
         program: convert::program(exec.program),
         cwd: cwd.clone(),
@@ -52,7 +50,11 @@ pub(super) async fn exec(
     });
     let input = CommandInput::new(exec.stdin, later);
     let failure = match connection.link().open(&request) {
-        Ok(stream) => match timeout_at(deadline, stream_command(stream, input, output)).await {
+        Ok(stream) => match sandbox
+            .frozen()
+            .timeout(limit, stream_command(stream, input, output))
+            .await
+        {
             Ok(Some(reply)) => return into_outcome(reply, program, &cwd, started),
             Ok(None) => ConnectionFailure::Closed,
             Err(_) => ConnectionFailure::Silent,

@@ -3,7 +3,7 @@
 //! Objects on the Docker Engine per sandbox:
 //!
 //! ```text
-//! volume    ralph-0123456789ab        repo/ scratch/ home/ tmp/, and the sandbox's labels
+//! volume    ralph-0123456789ab        the same directories as in `local`, and the sandbox's labels
 //! container ralph-0123456789ab        replaceable; the volume is the sandbox. It ends with
 //!                                     the connection, so with the ralph that created it
 //! volume    ralph-guest-<digest>      the guest's program, read-only, shared by all sandboxes
@@ -16,12 +16,14 @@
 //!   the guest's volume; `prune` finds unused guest volumes.
 //! - `guest_connection` is the connection to the guest, over a socket or the container's standard
 //!   input and output; `guest_socket` is that socket.
-//! - `sandbox` is the live handle; `exec` runs commands, `recovery` diagnoses and restarts a
+//! - `sandbox` is the live handle; `exec` runs commands, `frozen_time` measures the time that no
+//!   timeout counts, `recovery` diagnoses and restarts a
 //!   container that stopped responding.
 
 mod container;
 mod container_spec;
 mod exec;
+mod frozen_time;
 mod guest_connection;
 mod guest_socket;
 mod guest_volume;

@@ -7,16 +7,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{
-    Exec, ExecOutcome, ExecStatus, InputSource, OutputSink, Sandbox, SandboxEntry, SandboxError,
-    SandboxId, WriteMode,
+    Exec, ExecOutcome, ExecStatus, Freezer, InputSource, OutputSink, Sandbox, SandboxEntry,
+    SandboxError, SandboxId, WriteMode,
 };
 use ralph_guest::files;
-use ralph_guest::running_time;
 use ralph_guest::wire::{FileWriteMode, Flow, GuestFailure, GuestReply, GuestRequest, GuestStream};
 use tokio::sync::Mutex;
 
-use super::container::Container;
+use super::container::{Container, ContainerError};
 use super::exec;
+use super::frozen_time::FrozenTime;
 use super::guest_connection::GuestConnection;
 use super::guest_volume;
 use super::recovery::{ConnectionFailure, Recovery, recover, sandbox_gone};
@@ -34,6 +34,7 @@ pub(super) struct DockerSandbox {
     env: BTreeMap<String, String>,
     /// `None` after the sandbox was removed, by this or another process.
     connection: Mutex<Option<Arc<GuestConnection>>>,
+    frozen: FrozenTime,
 }
 
 /// The result of a file operation.
@@ -49,6 +50,7 @@ impl DockerSandbox {
             env: environment(&container),
             container,
             connection: Mutex::new(Some(Arc::new(connection))),
+            frozen: FrozenTime::default(),
         }
     }
 
@@ -57,8 +59,15 @@ impl DockerSandbox {
         &self.env
     }
 
-    /// Returns the connection, re-established if the last one ended.
+    /// Returns the time in which the sandbox was frozen.
+    pub(super) fn frozen(&self) -> &FrozenTime {
+        &self.frozen
+    }
+
+    /// Returns the connection, re-established if the last one ended. Waits while the sandbox is
+    /// frozen.
     pub(super) async fn connection(&self) -> Result<Arc<GuestConnection>, SandboxError> {
+        self.frozen.wait_until_thawed().await;
         let mut current = self.connection.lock().await;
         let connection = current.clone().ok_or_else(|| sandbox_gone(&self.id))?;
         if !connection.link().is_closed() {
@@ -127,14 +136,15 @@ impl DockerSandbox {
         loop {
             tries -= 1;
             let connection = self.connection().await?;
-            let failure =
-                match running_time::timeout(REQUEST_TIMEOUT, exchange(&connection, request, bytes))
-                    .await
-                {
-                    Ok(Some(response)) => return Ok(response),
-                    Ok(None) => ConnectionFailure::Closed,
-                    Err(_) => ConnectionFailure::Silent,
-                };
+            let failure = match self
+                .frozen
+                .timeout(REQUEST_TIMEOUT, exchange(&connection, request, bytes))
+                .await
+            {
+                Ok(Some(response)) => return Ok(response),
+                Ok(None) => ConnectionFailure::Closed,
+                Err(_) => ConnectionFailure::Silent,
+            };
             let error = self.reconnect_after(&connection, failure).await;
             if tries == 0 || !matches!(error, SandboxError::Interrupted { .. }) {
                 return Err(error);
@@ -232,6 +242,10 @@ impl Sandbox for DockerSandbox {
 
     fn probe_program(&self) -> Option<&str> {
         Some(guest_volume::GUEST_PATH)
+    }
+
+    fn freezer(&self) -> Option<&dyn Freezer> {
+        Some(self)
     }
 
     async fn exec(
@@ -355,6 +369,29 @@ impl Sandbox for DockerSandbox {
         match self.container.engine.call("remove a volume", removed).await {
             Err(error) if !error.is_missing() => Err(provider_error(&error)),
             Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Freezer for DockerSandbox {
+    async fn freeze(&self) -> Result<(), SandboxError> {
+        // Before the pause: the guest may stop responding at any time from now on.
+        self.frozen.begin();
+        let paused = self.container.pause().await;
+        if paused.is_err() {
+            self.frozen.end();
+        }
+        paused.map_err(|error| error.into_sandbox_error(&self.container))
+    }
+
+    async fn thaw(&self) -> Result<(), SandboxError> {
+        let continued = self.container.unpause().await;
+        self.frozen.end();
+        match continued {
+            // The command that ran in it reports its end.
+            Ok(()) | Err(ContainerError::Missing) => Ok(()),
+            Err(error) => Err(error.into_sandbox_error(&self.container)),
         }
     }
 }

@@ -6,6 +6,8 @@
 //! local-0123456789ab/          one sandbox, accessible only to its owner
 //!   repo/ scratch/             the targets of sandbox paths
 //!   home/ tmp/                 $HOME and $TMPDIR of the commands
+//!   cache/                     caches of package managers
+//!   session/                   $HOME and $TMPDIR of the running agent session
 //! local-0123456789ab.json      its labels and environment, inaccessible to commands
 //! ```
 //!

@@ -13,7 +13,8 @@ use ralph_core::ports::{Model as _, ModelError, ModelReply, ModelRequest};
 use ralph_core::profile::{ModelChoice, ReplyFormat, WireApi};
 use ralph_core::secret::Secret;
 use ralph_providers::model::http::{
-    ApiCredential, HttpModel, HttpModelSettings, ModelEndpoint, ModelTimeouts, ProxySettings,
+    ApiCredential, CredentialScheme, HttpModel, HttpModelSettings, ModelEndpoint, ModelTimeouts,
+    ProxySettings,
 };
 use ralph_test::{FakeModelApi, TestClock};
 
@@ -30,8 +31,9 @@ fn settings(model: &str, wire: WireApi, base: &str, key: &str) -> HttpModelSetti
         endpoint: ModelEndpoint::for_choice(&choice).unwrap(),
         base: base.to_owned(),
         credential: Some(Arc::new(ApiCredential {
-            variable: "TEST_API_KEY".into(),
+            source: "TEST_API_KEY".into(),
             secret: Secret::new(key.to_owned()),
+            scheme: CredentialScheme::ApiKey,
         })),
         max_output_tokens: Some(1000),
         temperature: Some(0.5),

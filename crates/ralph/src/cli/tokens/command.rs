@@ -2,12 +2,12 @@
 
 use std::io::{self, IsTerminal as _};
 
-use ralph_app::planning::worker::UNKNOWN_AGENT_HINT;
+use ralph_app::planning::worker::{self, UNKNOWN_AGENT_HINT};
 use ralph_app::providers;
 use ralph_app::tokens::stores::{TokenStoreKind, find_program};
 use ralph_app::tokens::{
     AgentAuth, AgentName, AuthMode, AuthToken, FoundToken, ProbeError, SavedToken, StoreSelection,
-    TokenError, TokenSlot, TokenStorage, default_expiry, format_date, validate,
+    TokenError, TokenSlot, TokenStorage, format_date, validate,
 };
 use ralph_app::{AppError, ErrorKind};
 use ralph_core::task::nearest;
@@ -59,14 +59,11 @@ pub(in crate::cli) fn store(
         agent: args.token.agent.clone(),
         mode,
     };
-    let expires = *token
-        .expires
-        .get_or_insert_with(|| default_expiry(mode, tokens.now()));
-    if token.is_expired(tokens.now()) {
+    if let Some(expired) = token.expires.filter(|_| token.is_expired(tokens.now())) {
         return Err(check_error(TokenError::Expired {
             agent: slot.agent,
             mode,
-            expired: expires,
+            expired,
         }));
     }
     block_on(validate_and_store(args, slot, token, &tokens, context))
@@ -119,8 +116,11 @@ async fn validate_and_store(
     }
     let saved = tokens.save(&slot, &token).await?;
     print_storage_notice(&saved, context);
-    let expires = token.expires.map(format_date).unwrap_or_default();
-    let stored = format!("ralph: token stored for agent {agent} (expires {expires})\n");
+    let expires = token.expires.map(format_date).map_or_else(
+        || "no expiry known".to_owned(),
+        |date| format!("expires {date}"),
+    );
+    let stored = format!("ralph: token stored for agent {agent} ({expires})\n");
     context.output().print_text(&stored)?;
     Ok(ExitCode::Success)
 }
@@ -154,13 +154,14 @@ pub(in crate::cli) async fn get(args: TokenArgs, context: &Context) -> Result<Ex
     Ok(ExitCode::Success)
 }
 
+/// Returns the credential that a run of this agent would use.
 async fn find_token(
     tokens: &TokenStorage,
     args: &TokenArgs,
     context: &Context,
 ) -> Result<FoundToken, TokenError> {
     let mode = args.auth.map(AuthMode::from);
-    let found = tokens.find_valid(&args.agent, mode).await?;
+    let found = worker::find_token(&args.agent, mode, tokens, &context.app).await?;
     context.app.add_secret("TOKEN", &found.token.secret);
     Ok(found)
 }

@@ -241,15 +241,21 @@ fn suggested_hosts_lines(hosts: &[SuggestedHost]) -> Vec<StyledLine> {
     lines
 }
 
-/// Names the model, or the agent with its model and authentication.
+/// Names the model, or the agent with its model and authentication, and the source of the credential.
 fn engine_line(plan: &RunPlan) -> StyledLine {
     let Some(agent) = &plan.agent else {
-        let model = format!("{} · {}", plan.model, engine_name(plan.engine));
+        let key = plan.model_key.as_ref();
+        let key = key.map_or_else(String::new, |source| format!(" · key from {source}"));
+        let model = format!("{} · {}{key}", plan.model, engine_name(plan.engine));
         return field_line("model", &model);
     };
     let model = agent.model.as_deref().unwrap_or("its own model");
     let login = match &agent.auth {
-        Some(auth) => format!(" · {auth}"),
+        Some(auth) => {
+            let source = agent.source.as_ref();
+            let source = source.map_or_else(String::new, |source| format!(" from {source}"));
+            format!(" · {auth}{source}")
+        }
         None => String::new(),
     };
     field_line("agent", &format!("{} · {model}{login}", agent.name))

@@ -22,7 +22,7 @@ pub(super) fn canary(agent: &str) -> String {
 
 /// A project with a script as its agent, in the local sandbox.
 pub(super) fn with_script(script: &str) -> Project {
-    let project = Project::new().set("sandbox_provider", "local");
+    let project = Project::new().env("RALPH_DEFAULT_PROVIDER", "local");
     project.commit(".agent-loop/agent", script);
     project
 }
@@ -61,7 +61,7 @@ impl AgentFixture {
         let program = agent_program(agent)?;
         let programs = program.parent().unwrap().display();
         let project = Project::new()
-            .set("sandbox_provider", "local")
+            .env("RALPH_DEFAULT_PROVIDER", "local")
             .env("PATH", format!("{programs}:/usr/local/bin:/usr/bin:/bin"));
         let setup = Self {
             project,

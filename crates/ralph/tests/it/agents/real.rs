@@ -132,3 +132,30 @@ fn without_a_container_its_calls_also_go_through_a_gate() {
     setup.run(&[]).expect(0);
     assert_done(&setup);
 }
+
+/// Writes the file in which Claude keeps its own memory, without naming the remembered word.
+const REMEMBER: &str =
+    r#"mkdir -p ~/.claude && printf 'Remember: %s%s\n' TANGE RINE >~/.claude/CLAUDE.md; "#;
+
+#[test]
+fn an_iteration_does_not_see_the_agents_own_memory_of_an_earlier_one() {
+    for new in [AgentFixture::new::<4>, AgentFixture::local::<4>] {
+        let first = format!("{REMEMBER}{}", do_box("M1.1", "a.txt", "one"));
+        let steps = [
+            ScenarioStep::tool("Bash", json!({"command": first, "description": "M1.1"})),
+            ScenarioStep::text("M1.1 is done."),
+            claude("M1.2", "b.txt", "two"),
+            ScenarioStep::text("M1.2 is done."),
+        ];
+        let Some(setup) = new("claude", steps) else {
+            return;
+        };
+        setup.run(&[]).expect(0);
+        assert_eq!(setup.project.show()["iteration"], 2);
+        let requests = setup.upstream.model_requests();
+        assert_eq!(requests.len(), 4);
+        let second = requests[2].json().to_string();
+        assert!(second.contains("M1.2"), "the first request of iteration 2");
+        assert!(!second.contains("TANGERINE"), "{second}");
+    }
+}

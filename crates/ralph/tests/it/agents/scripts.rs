@@ -138,3 +138,45 @@ fn a_failing_script_is_in_the_error_log() {
     let errors = project.file("errors.log");
     assert!(errors.contains("command: crashed: exit 3"), "{errors}");
 }
+
+/// Leaves files in its home, cache and temporary directories, and reports what it finds there.
+const REMEMBERING: &str = r#"
+for directory in "$HOME" "$TMPDIR" "$npm_config_cache"; do
+  test ! -e "$directory/memory" || echo "$(basename "$directory") remembers" >>seen.txt
+done
+echo "$(ls -A "$HOME" | wc -l) in home" >>seen.txt
+mkdir -p "$HOME/.claude" "$npm_config_cache"
+touch "$HOME/memory" "$HOME/.claude/CLAUDE.md" "$TMPDIR/memory" "$npm_config_cache/memory"
+chmod 500 "$HOME/.claude"
+"#;
+
+#[test]
+fn each_session_has_an_empty_home_and_the_same_package_caches() {
+    let script = format!(
+        "{REMEMBERING}{}",
+        DILIGENT.replace("git add", "git add seen.txt")
+    );
+    let project = with_script(&script);
+    project.ralph(&["run", "--agent", "command"]).expect(0);
+    assert_eq!(project.show()["iteration"], 2);
+    let branch = project.show()["branch"].as_str().unwrap().to_owned();
+    let seen = project.git(&["show", &format!("{branch}:seen.txt")]);
+    assert_eq!(seen.trim(), "0 in home\nnpm remembers\n0 in home");
+    project.audit();
+}
+
+#[test]
+fn the_home_of_a_session_is_removed_after_it() {
+    let script = "cat >/dev/null; touch \"$HOME/memory\"; \
+        echo '- M1.1: [blocked: no database]' >>.ralph/progress.md";
+    let project = with_script(script);
+    project.ralph(&["run", "--agent", "command"]).expect(11);
+    let sandboxes = std::fs::read_dir(project.home().join("sandboxes")).unwrap();
+    let directories: Vec<_> = sandboxes
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("repo").is_dir())
+        .collect();
+    assert_eq!(directories.len(), 1, "{directories:?}");
+    assert!(directories[0].join("home").is_dir());
+    assert!(!directories[0].join("session").exists());
+}

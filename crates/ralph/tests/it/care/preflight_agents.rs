@@ -33,7 +33,7 @@ fn machine() -> Project {
 }
 
 fn machine_without<'a>(names: impl Iterator<Item = &'a &'a str>) -> Project {
-    let project = Project::new();
+    let project = Project::new().env("RALPH_DEFAULT_PROVIDER", "local");
     let directory = project.path("bin");
     fs::create_dir(&directory).unwrap();
     let program = directory.join("claude");

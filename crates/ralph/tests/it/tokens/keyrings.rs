@@ -93,7 +93,7 @@ fn the_macos_keychain_gets_a_token_by_pipe() {
         (refused.code, refused.stderr.lines().last().unwrap()),
         (
             1,
-            "ralph: cannot access the tokens of agent claude — the token requires a command of 6160 bytes, `security` reads at most 4096 — store it in a file with `--store file`"
+            "ralph: cannot access the tokens of agent claude — the token requires a command of 6108 bytes, `security` reads at most 4096 — store it in a file with `--store file`"
         )
     );
 }

@@ -39,6 +39,7 @@ pub(super) fn created() -> Event {
         network: None,
         agent: None,
         model: "scripted:replies.jsonl".into(),
+        model_key: None,
         scm: "local".into(),
         delivery: Delivery::PullRequest,
         limits: BudgetLimits {

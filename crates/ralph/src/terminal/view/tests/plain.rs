@@ -203,6 +203,7 @@ fn a_plan_names_hosts_that_are_not_inspected_and_tools_of_the_provider() {
         name: "claude".into(),
         model: None,
         auth: None,
+        source: None,
         renew: None,
         provider_tools: [ProviderTool::Urls, ProviderTool::WebSearch].into(),
         definition: None,
