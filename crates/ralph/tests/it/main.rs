@@ -29,6 +29,7 @@ mod docker_run;
 mod egress;
 #[cfg(target_os = "linux")]
 mod export;
+mod first_task;
 mod follow;
 mod holding;
 mod honest;
