@@ -13,12 +13,13 @@
 //!   builds images.
 //! - [`runs`] starts, resumes and describes runs, [`steering`] sends them commands, [`follow`]
 //!   reads their journals while they grow.
+//! - [`new_task`] writes the first version of a task file.
 //! - [`prune`] removes stale sandboxes, [`checks`] contains preflight and selftest.
 //! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages.
 //!
 //! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`,
 //! `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
-//! `prune`, `steering`, `runs`, `checks`.
+//! `prune`, `steering`, `runs`, `checks`, `new_task`.
 
 pub mod agent;
 mod app;
@@ -30,6 +31,7 @@ pub mod follow;
 pub mod format;
 pub mod gate;
 pub mod image;
+pub mod new_task;
 pub mod planning;
 pub mod providers;
 pub mod proxy;

@@ -4,6 +4,7 @@
 //! processes. Callers pass in everything it needs, so the same input always gives the same result.
 //!
 //! - [`task`] parses `ralph_task.md`, [`lint`] checks it, [`plan`] describes the resulting run.
+//! - [`ecosystem`] finds the test command of a project.
 //! - [`action`] turns a model's reply into checked actions, [`patch`] applies a model's diff.
 //! - [`prompt`] builds the prompt of an iteration from a snapshot of files and git.
 //! - [`budget`], [`money`] and [`price`] define limits and account for spending.
@@ -29,6 +30,7 @@ pub mod budget;
 pub mod checks;
 pub mod debug;
 pub mod doctor;
+pub mod ecosystem;
 pub mod event;
 pub mod gutter;
 pub mod id;

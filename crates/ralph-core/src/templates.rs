@@ -1,7 +1,20 @@
-//! The starter files that `ralph init` writes and that a run creates if they are missing.
+//! The starter files that `ralph init --full` writes and that a run creates if they are missing.
 
 /// `ralph_task.md`: the front matter with every common key, and a body with milestones.
 pub const TASK: &str = include_str!("../templates/ralph_task.md");
+
+/// Texts of [`TASK`] that are examples: a user replaces them.
+pub const TASK_EXAMPLES: [&str; 9] = [
+    "https://github.com/ORG/REPO.git",
+    "ghcr.io/your-org/ralph-node-python",
+    "Implement Foo",
+    "Implements Foo per task-001",
+    "Write 2–4 sentences about what this is and where in the repo it belongs.",
+    "Foo endpoint returns",
+    "scripts/verify-foo",
+    "tests added/updated for Foo",
+    "src/foo/*",
+];
 
 /// `.ralph/guardrails.md`: how to add a guardrail, and the first three.
 pub const GUARDRAILS: &str = include_str!("../templates/guardrails.md");
@@ -39,6 +52,13 @@ mod tests {
             assert_eq!(template.lines().next(), Some(first_line));
             assert!(template.ends_with('\n') && !template.ends_with("\n\n"));
             assert!(!template.contains(['\r', '\t', '\u{feff}']));
+        }
+    }
+
+    #[test]
+    fn every_example_is_in_the_task() {
+        for example in TASK_EXAMPLES {
+            assert!(TASK.contains(example), "{example}");
         }
     }
 

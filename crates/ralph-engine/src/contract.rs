@@ -423,7 +423,7 @@ fn display_or_unset<T: ToString>(value: Option<T>) -> String {
 }
 
 fn reopened(old: &TaskFile, new: &TaskFile) -> BTreeSet<String> {
-    let same_test = old.contract.verify_commands == new.contract.verify_commands;
+    let same_default = old.contract.default_box_commands() == new.contract.default_box_commands();
     old.checkboxes
         .iter()
         .filter(|was| {
@@ -431,7 +431,7 @@ fn reopened(old: &TaskFile, new: &TaskFile) -> BTreeSet<String> {
             now.is_none_or(|now| {
                 now.text != was.text
                     || now.verify != was.verify
-                    || (now.verify.is_empty() && !same_test)
+                    || (now.verify.is_empty() && !same_default)
             })
         })
         .map(|was| was.id.clone())

@@ -75,6 +75,11 @@ impl StateDir {
         self.root.join("pulls")
     }
 
+    /// Returns the directory of tasks that were made from a sentence.
+    pub fn tasks(&self) -> PathBuf {
+        self.root.join("tasks")
+    }
+
     /// Returns the directory of credentials that are not in a keyring.
     pub fn tokens(&self) -> PathBuf {
         self.root.join("tokens")

@@ -1,5 +1,6 @@
 //! The choice of a run's sandbox provider.
 
+use ralph_core::lint::{self, LintFinding};
 use ralph_core::plan::EngineKind;
 use ralph_core::task::{Contract, TaskFile};
 use ralph_core::trust;
@@ -7,9 +8,10 @@ use ralph_providers::docker::DockerEngine;
 
 use super::{container, worker};
 use crate::app::App;
-use crate::config::user_provider;
+use crate::config::{Settings, user_provider};
 use crate::error::AppError;
 use crate::planning::RunRequest;
+use crate::providers::SANDBOX_PROVIDERS;
 
 /// Returns the provider of a run, which must exist.
 pub(crate) fn require_known_provider(
@@ -160,6 +162,26 @@ pub(crate) async fn local_agent_reason(
             Ok(None)
         }
     }
+}
+
+/// Returns a finding if the task names a sandbox provider that this version does not have.
+pub fn unavailable_sandbox(task: &TaskFile) -> Option<LintFinding> {
+    lint::unavailable_sandbox(task, &SANDBOX_PROVIDERS)
+}
+
+/// Returns the sandbox provider that the environment or a `ralph.toml` names, if it is not the
+/// default.
+pub(crate) fn configured_provider(app: &App) -> Result<Option<String>, AppError> {
+    if let Some(name) = user_choice(app)? {
+        return Ok(Some(name));
+    }
+    if let Some(name) = app.environment().default_provider() {
+        return Ok(Some(name.to_owned()));
+    }
+    let settings = app.settings()?;
+    let name = settings.sandbox_provider();
+    let is_default = name == Settings::default().sandbox_provider();
+    Ok((!is_default).then(|| name.to_owned()))
 }
 
 /// Returns the sandbox provider from the user's environment or `ralph.toml`.

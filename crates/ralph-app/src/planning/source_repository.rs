@@ -129,7 +129,8 @@ pub async fn top_level(path: &Path, git: &HostGit) -> Result<PathBuf, AppError> 
         .map_err(|error| repository::no_repository(path, error.to_string()))
 }
 
-async fn current_branch(path: &Path, git: &HostGit) -> Result<String, AppError> {
+/// Returns the checked-out branch.
+pub(crate) async fn current_branch(path: &Path, git: &HostGit) -> Result<String, AppError> {
     let branch = git
         .run_as_user(path, &["symbolic-ref", "--quiet", "--short", "HEAD"])
         .await
@@ -172,7 +173,12 @@ pub async fn commit_at(
     }
 }
 
-async fn base_commit(path: &Path, branch: &str, git: &HostGit) -> Result<CommitId, AppError> {
+/// Returns the commit of a branch.
+pub(crate) async fn base_commit(
+    path: &Path,
+    branch: &str,
+    git: &HostGit,
+) -> Result<CommitId, AppError> {
     let reference = format!("refs/heads/{branch}");
     if let Some(commit) = commit_at(path, &reference, git).await? {
         return Ok(commit);

@@ -14,5 +14,5 @@ mod tests;
 pub(crate) use finding::{FindingLocation, excerpt, sort_and_truncate, to_u32};
 pub use finding::{LintFinding, LintSeverity};
 pub use report::{LintReport, check};
-pub use rules::{MIN_CHECKBOXES, lint, unenforceable_cost_limit};
+pub use rules::{lint, unavailable_sandbox, unenforceable_cost_limit};
 pub(crate) use shell::lint_command;

@@ -2,10 +2,8 @@
 
 use super::{LintFinding, to_u32};
 use crate::price::Price;
-use crate::task::{Checkbox, SandboxKind, TaskFile};
-
-/// The fewest checkboxes in a task.
-pub const MIN_CHECKBOXES: usize = 2;
+use crate::task::{SandboxKind, TaskFile};
+use crate::templates;
 
 /// Checks a parsed task and returns its errors and warnings.
 pub fn lint(task: &TaskFile) -> Vec<LintFinding> {
@@ -13,10 +11,10 @@ pub fn lint(task: &TaskFile) -> Vec<LintFinding> {
     findings.extend(test_command(task));
     findings.extend(budgets(task));
     findings.extend(checkbox_count(task));
-    findings.extend(verification(task));
     findings.extend(branch_conflict(task));
     findings.extend(checkbox_warnings(task));
     findings.extend(contract_warnings(task));
+    findings.extend(examples_left(task));
     findings.extend(direction_characters(task));
     findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
     findings
@@ -90,6 +88,24 @@ pub fn unenforceable_cost_limit(
     Some(finding.on_line(key_line(task, "max_cost_usd_estimate")))
 }
 
+/// Returns a warning if the task's sandbox provider is not one of the available ones. A flag can
+/// still choose another.
+pub fn unavailable_sandbox(task: &TaskFile, available: &[&str]) -> Option<LintFinding> {
+    let name = task.contract.sandbox_provider?.name();
+    if available.contains(&name) {
+        return None;
+    }
+    let finding = LintFinding::warning(
+        "unavailable-sandbox",
+        format!(
+            "sandbox `{name}` is not available: this version has {}",
+            available.join(", ")
+        ),
+        "choose one of these, or name one with `--sandbox` when you start the run",
+    );
+    Some(finding.on_line(key_line(task, "sandbox_provider")))
+}
+
 fn missing_budget(code: &'static str, key: &str, default: u32) -> LintFinding {
     LintFinding::error(
         code,
@@ -99,36 +115,12 @@ fn missing_budget(code: &'static str, key: &str, default: u32) -> LintFinding {
 }
 
 fn checkbox_count(task: &TaskFile) -> Option<LintFinding> {
-    let count = task.checkboxes.len();
-    if count >= MIN_CHECKBOXES {
-        return None;
-    }
     let finding = LintFinding::error(
         "too-few-checkboxes",
-        format!("too few checkboxes: {count}, at least {MIN_CHECKBOXES} are needed"),
-        "describe the goals in lines such as `- [ ] M1.1 the tests pass`",
+        "the task has no checkbox",
+        "describe the goal in a line such as `- [ ] M1.1 the tests pass`",
     );
-    Some(match task.checkboxes.first() {
-        Some(first) => finding.on_line(first.line),
-        None => finding,
-    })
-}
-
-fn verification(task: &TaskFile) -> Vec<LintFinding> {
-    if !task.contract.verify_commands.is_empty() {
-        return Vec::new();
-    }
-    let checkboxes = task.checkboxes.iter();
-    let unverified = checkboxes.filter(|checkbox| checkbox.verify.is_empty());
-    let finding = |checkbox: &Checkbox| {
-        LintFinding::error(
-            "missing-verification",
-            format!("nothing verifies checkbox `{}`", checkbox.id),
-            "indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter",
-        )
-        .on_line(checkbox.line)
-    };
-    unverified.map(finding).collect()
+    task.checkboxes.is_empty().then_some(finding)
 }
 
 /// The run's branch must differ from the base branch and must not conflict with it: git cannot
@@ -209,6 +201,22 @@ fn contract_warnings(task: &TaskFile) -> Vec<LintFinding> {
         findings.push(finding.on_line(key_line(task, "sandbox_image")));
     }
     findings
+}
+
+/// Reports the texts of the template that were not replaced, one finding per line.
+fn examples_left(task: &TaskFile) -> Vec<LintFinding> {
+    let lines = (1..).zip(task.text.lines());
+    let found = lines.filter_map(|(number, line)| {
+        let mut examples = templates::TASK_EXAMPLES.iter();
+        let example = examples.find(|example| line.contains(**example))?;
+        let finding = LintFinding::warning(
+            "example-left",
+            format!("`{example}` is an example of the template"),
+            "replace it with a text about your task, or remove the line",
+        );
+        Some(finding.on_line(number))
+    });
+    found.collect()
 }
 
 /// Characters that change the text direction can disguise a command.

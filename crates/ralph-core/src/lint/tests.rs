@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
-use super::{LintFinding, LintSeverity, MIN_CHECKBOXES, check, lint};
+use super::{LintFinding, LintSeverity, check, lint, unavailable_sandbox};
 use crate::task::TaskFile;
 use crate::templates;
 
-/// Returns the findings about a file, one per line.
+/// Returns the findings about a file, one per line, without those about the template's examples.
 fn findings_text(text: &str) -> String {
     let mut lines = String::new();
-    for finding in check(text.as_bytes()).findings {
+    let findings = check(text.as_bytes()).findings.into_iter();
+    for finding in findings.filter(|finding| finding.code != "example-left") {
         let severity = match finding.severity {
             LintSeverity::Error => "error",
             LintSeverity::Warning => "warning",
@@ -32,14 +33,51 @@ fn template_without(starts: &[&str]) -> String {
 
 const VERIFY_COMMANDS: [&str; 2] = ["verify_commands", "  - \"npm"];
 
+/// Returns the template with its examples replaced; lines and boxes stay the same.
+fn edited_template() -> String {
+    let text = templates::TASK.to_owned();
+    let examples = templates::TASK_EXAMPLES.iter();
+    examples.fold(text, |text, example| text.replace(example, "mine"))
+}
+
 #[test]
-fn the_template_has_no_findings() {
+fn the_template_has_only_examples_to_replace() {
     let report = check(templates::TASK.as_bytes());
-    assert_eq!(report.findings, []);
     assert!(report.is_ok());
-    let task = report.task.unwrap();
-    assert_eq!(lint(&task), []);
-    assert!(task.checkboxes.len() >= MIN_CHECKBOXES);
+    let lines = report.findings.iter().map(|finding| {
+        assert_eq!(finding.code, "example-left");
+        finding.line.unwrap()
+    });
+    let lines: Vec<u32> = lines.collect();
+    assert_eq!(lines, [3, 12, 41, 44, 55, 58, 70, 71, 72, 73, 76, 85]);
+    snapbox::assert_data_eq!(
+        report.findings[0].to_string(),
+        snapbox::str![
+            "line 3: `https://github.com/ORG/REPO.git` is an example of the template — replace it with a text about your task, or remove the line"
+        ]
+    );
+    assert_eq!(lint(&report.task.unwrap()), report.findings);
+    assert_eq!(check(edited_template().as_bytes()).findings, []);
+}
+
+#[test]
+fn a_sandbox_of_another_version_is_a_warning() {
+    let lint_sandbox = |text: &str| {
+        let task = TaskFile::parse(text.as_bytes()).unwrap();
+        let finding = unavailable_sandbox(&task, &["local", "docker"]);
+        finding.map(|finding| (finding.severity, finding.to_string()))
+    };
+    let message = "line 11: sandbox `daytona` is not available: this version has local, docker — \
+                   choose one of these, or name one with `--sandbox` when you start the run";
+    assert_eq!(
+        lint_sandbox(templates::TASK),
+        Some((LintSeverity::Warning, message.to_owned()))
+    );
+    assert_eq!(
+        lint_sandbox(&templates::TASK.replace("daytona", "docker")),
+        None
+    );
+    assert_eq!(lint_sandbox(&template_without(&["sandbox_provider"])), None);
 }
 
 #[test]
@@ -75,7 +113,7 @@ fn all_missing_settings_are_reported_together() {
     snapbox::assert_data_eq!(
         findings_text(text),
         snapbox::str![[r#"
-error [too-few-checkboxes] too few checkboxes: 0, at least 2 are needed — describe the goals in lines such as `- [ ] M1.1 the tests pass`
+error [too-few-checkboxes] the task has no checkbox — describe the goal in a line such as `- [ ] M1.1 the tests pass`
 error [missing-task-id] line 2: `task_id` is missing — add a line such as `task_id: "task-001"` to the front matter
 error [missing-test-command] line 2: `test_command` is missing or empty — add a line such as `test_command: "npm test"` to the front matter
 error [missing-max-iterations] line 2: `max_iterations` is missing — add the line `max_iterations: 30` to the front matter
@@ -134,40 +172,25 @@ fn a_token_budget_replaces_a_cost_budget() {
 }
 
 #[test]
-fn checkboxes_are_required_and_need_verification() {
-    let mut table = String::new();
+fn one_checkbox_is_required_and_the_test_command_verifies_it() {
     let without_global = template_without(&VERIFY_COMMANDS);
     let without_own = template_without(&["  - verify"]);
     let without_both = template_without(&["  - verify", VERIFY_COMMANDS[0], VERIFY_COMMANDS[1]]);
-    let without_boxes = template_without(&["- [ ]"]);
-    let with_one = template_without(&["- [ ] M1.2", "- [ ] M2"]);
-    assert_eq!(findings_text(&without_global), "");
-    assert_eq!(findings_text(&without_own), "");
-    for text in [without_both, without_boxes, with_one] {
-        table += &findings_text(&text);
-        table += "\n";
+    for text in [without_global, without_own, without_both] {
+        assert_eq!(findings_text(&text), "");
     }
+    let with_one = template_without(&["- [ ] M1.2", "- [ ] M2", "  - verify"]);
+    assert_eq!(findings_text(&with_one), "");
+    let without_boxes = template_without(&["- [ ]"]);
     snapbox::assert_data_eq!(
-        table,
+        findings_text(&without_boxes),
         snapbox::str![[r"
-error [missing-verification] line 66: nothing verifies checkbox `M1.1` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
-error [missing-verification] line 67: nothing verifies checkbox `M1.2` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
-error [missing-verification] line 70: nothing verifies checkbox `M2.1` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
-error [missing-verification] line 71: nothing verifies checkbox `M2.2` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
-error [missing-verification] line 72: nothing verifies checkbox `M2.3` — indent a line `- verify: COMMAND` below it, or set `verify_commands` in the front matter
-
-error [too-few-checkboxes] too few checkboxes: 0, at least 2 are needed — describe the goals in lines such as `- [ ] M1.1 the tests pass`
+error [too-few-checkboxes] the task has no checkbox — describe the goal in a line such as `- [ ] M1.1 the tests pass`
 warning [stray-verify] line 70: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
 warning [stray-verify] line 71: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
 warning [stray-verify] line 74: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
 warning [stray-verify] line 75: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
 warning [stray-verify] line 76: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
-
-error [too-few-checkboxes] line 70: too few checkboxes: 1, at least 2 are needed — describe the goals in lines such as `- [ ] M1.1 the tests pass`
-warning [stray-verify] line 75: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
-warning [stray-verify] line 76: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
-warning [stray-verify] line 77: this verify line does not belong to a checkbox and is ignored — indent it by two spaces below its checkbox
-
 
 "]]
     );
@@ -228,7 +251,7 @@ warning [stray-verify] line 90: this verify line does not belong to a checkbox a
 
 #[test]
 fn findings_are_limited_to_one_hundred() {
-    let mut text = templates::TASK.replace("\n---\n", "\nfoo: 1\n---\n");
+    let mut text = edited_template().replace("\n---\n", "\nfoo: 1\n---\n");
     let keys = (0..900).fold(String::new(), |keys, n| keys + &format!("x{n}: 1\n"));
     text = text.replacen("---\n", &format!("---\n{keys}"), 1);
     let report = check(text.as_bytes());

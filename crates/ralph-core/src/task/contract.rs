@@ -115,6 +115,15 @@ impl Contract {
         }
     }
 
+    /// Returns the commands that verify a box without its own: `verify_commands`, or else the test
+    /// command.
+    pub fn default_box_commands(&self) -> Vec<&str> {
+        if self.verify_commands.is_empty() {
+            return self.test_command.as_deref().into_iter().collect();
+        }
+        self.verify_commands.iter().map(String::as_str).collect()
+    }
+
     /// Returns the name of the run's branch, by default `ralph/<task_id>/<slug>` with a slug
     /// derived from the title.
     pub fn branch(&self, title: Option<&str>) -> String {

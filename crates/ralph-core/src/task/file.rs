@@ -117,6 +117,15 @@ impl TaskFile {
             .filter(move |checkbox| checkbox.milestone.as_deref() == Some(id))
     }
 
+    /// Returns the commands that verify a box: its own, or else the global ones, or else the test
+    /// command.
+    pub fn box_commands<'t>(&'t self, checkbox: &'t Checkbox) -> Vec<&'t str> {
+        if checkbox.verify.is_empty() {
+            return self.contract.default_box_commands();
+        }
+        checkbox.verify.iter().map(String::as_str).collect()
+    }
+
     /// Returns every verify command once: those of the front matter, then those of the checkboxes.
     pub fn all_verify_commands(&self) -> Vec<&str> {
         let global = self.contract.verify_commands.iter();

@@ -4,7 +4,8 @@
 //! bytes (`split`), parses the front matter into a tree with line numbers (`yaml`) and decodes it
 //! into a [`Contract`] (`fields`, `decode`), and parses the body for milestones, checkboxes and
 //! verify lines (`body`, `criteria`, `derived_ids`). `box_names` finds the box of a claim. The
-//! running time is linear in the size of the file, whatever its content.
+//! running time is linear in the size of the file, whatever its content. [`NewTask`] writes the
+//! first version of a file.
 
 mod body;
 mod box_names;
@@ -17,7 +18,9 @@ mod fields;
 mod file;
 mod grammar;
 pub(crate) mod keys;
+mod new_task;
 mod repo_url;
+mod sentence;
 mod split;
 mod suggest;
 #[cfg(test)]
@@ -32,6 +35,8 @@ pub use contract::{
 };
 pub use criteria::{Checkbox, MAX_CHECKBOXES, Milestone};
 pub use file::{TaskFile, TicksInCopy};
+pub use new_task::{NewTask, NewTaskWorker, SpendingLimit};
 pub use repo_url::{RepoUrl, RepoUrlError};
+pub use sentence::{SentenceError, TaskSentence};
 pub use split::{MAX_FRONT_MATTER_BYTES, MAX_TASK_BYTES};
 pub use suggest::nearest;

@@ -149,19 +149,21 @@ fn record_rejected_claim(
     Ok(())
 }
 
-/// Runs the verify commands of a box, or the task's if it has none. Returns their results, and why
-/// the box is not ticked.
+/// Runs the verify commands of a box, or the task's commands if it has none. Returns their results,
+/// and why the box is not ticked.
 async fn verify_box(
     run: &mut Run,
     id: &str,
 ) -> Result<(Vec<CheckResult>, Option<String>), RunError> {
-    let Some(checkbox) = run.pinned.task().checkbox(id) else {
+    let task = run.pinned.task();
+    let Some(checkbox) = task.checkbox(id) else {
         return Ok((Vec::new(), Some(format!("the task has no checkbox `{id}`"))));
     };
-    let mut commands = checkbox.verify.clone();
-    if commands.is_empty() {
-        commands.clone_from(&run.pinned.contract().verify_commands);
-    }
+    let commands: Vec<String> = task
+        .box_commands(checkbox)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
     let mut checks = Vec::new();
     for command in &commands {
         checks.push(

@@ -155,10 +155,11 @@ pub(super) fn protected_changes(pinned: &PinnedTask, changed: &[ChangedPath]) ->
 }
 
 /// Returns the boxes that a check covers: a global one covers all boxes without a check of their
-/// own.
+/// own, and so does the test command if there is no global one.
 pub(super) fn boxes_for_check(pinned: &PinnedTask, check: &str) -> Vec<String> {
     let boxes = pinned.task().checkboxes.iter();
-    let global = check.starts_with("verify_commands[");
+    let has_global = !pinned.contract().verify_commands.is_empty();
+    let global = check.starts_with("verify_commands[") || (check == "test_command" && !has_global);
     let meant = |id: &str, own: &[String]| id == check || (global && own.is_empty());
     boxes
         .filter(|b| meant(&b.id, &b.verify))

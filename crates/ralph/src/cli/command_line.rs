@@ -107,7 +107,7 @@ fn grouped_commands(command: &clap::Command) -> String {
     version,
     arg_required_else_help = true,
     subcommand_required = true,
-    after_help = "Start with:\n  ralph init    write a task file\n  ralph lint    check the task file\n  ralph run     start the run"
+    after_help = "Start with:\n  ralph init    write a task file\n  ralph lint    check the task file\n  ralph run     start the run\n\nOr in one step:\n  ralph run -p \"what you want\""
 )]
 pub(super) struct Cli {
     /// Also print the diagnostics log on standard error; -vv prints more
@@ -120,7 +120,10 @@ pub(super) struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(super) enum CliCommand {
-    /// Write a task file to start from
+    /// Write a task file for this repository
+    #[command(
+        after_help = "Examples:\n  ralph init\n  ralph init -p \"Add a --json flag to list\"\n  ralph init --full\n\nExit codes: 0 written, 1 the file exists or cannot be written"
+    )]
     Init(InitArgs),
     /// Check a task file before it is run
     #[command(
@@ -129,7 +132,7 @@ pub(super) enum CliCommand {
     Lint(LintArgs),
     /// Work on a task until it is done, runs out of budget or needs the user
     #[command(
-        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for the user, 12 the task file was rejected, 130 interrupted"
+        after_help = "Examples:\n  ralph run\n  ralph run -p \"Add a --json flag to list\"\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for the user, 12 the task file was rejected, 130 interrupted"
     )]
     Run(RunArgs),
     /// List all runs, the newest first

@@ -59,7 +59,7 @@ fn disable_process_inspection() {}
 fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError> {
     use ralph_core::run::Command as Steer;
     match command {
-        CliCommand::Init(args) => init::run(&args, context),
+        CliCommand::Init(args) => block_on(init::run(&args, context)),
         CliCommand::Lint(args) => lint::run(&args, context),
         CliCommand::Run(args) => block_on(run::run(args, context)),
         CliCommand::Runs(args) => runs::run(&args, context),

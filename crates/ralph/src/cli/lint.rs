@@ -7,8 +7,9 @@ use ralph_app::AppError;
 use ralph_app::config::RegularFileError;
 use ralph_app::format;
 use ralph_app::planning::TASK_FILE;
-use ralph_app::planning::{model_choice, read_task_bytes};
+use ralph_app::planning::{model_choice, read_task_bytes, unavailable_sandbox};
 use ralph_core::lint::{self, LintFinding, LintSeverity};
+use ralph_core::plan::EngineKind;
 use ralph_core::task::TaskFile;
 use serde_json::json;
 
@@ -34,7 +35,10 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppErr
         Ok(bytes) => {
             let report = lint::check(&bytes);
             let mut findings = report.findings;
-            findings.extend(report.task.and_then(|task| unknown_price(&task, context)));
+            if let Some(task) = &report.task {
+                findings.extend(unavailable_sandbox(task));
+                findings.extend(unknown_price(task, context));
+            }
             findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
             findings
         }
@@ -78,8 +82,11 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppErr
 }
 
 /// Returns a finding if the task has a cost limit and its model has no price. Ignores a profile that
-/// does not exist here.
+/// does not exist here, and the models of agents, whose calls the gate charges.
 fn unknown_price(task: &TaskFile, context: &Context) -> Option<LintFinding> {
+    if task.contract.engine == EngineKind::Agent {
+        return None;
+    }
     let Ok(choice) = model_choice(None, None, Some(task), &context.app) else {
         return None;
     };

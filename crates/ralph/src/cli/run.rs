@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use ralph_app::AppError;
+use ralph_app::new_task;
 use ralph_app::planning::TASK_FILE;
 use ralph_app::planning::{self, RunRequest};
 use ralph_app::runs::{
@@ -27,7 +28,7 @@ use super::run_arg::RunArg;
 use super::trust;
 use crate::terminal::OutputMode;
 use crate::terminal::lines::lifecycle;
-use crate::terminal::styled_line::StyledLine;
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -35,6 +36,15 @@ pub(super) struct RunArgs {
     /// The task file
     #[arg(default_value = TASK_FILE)]
     pub file: PathBuf,
+    /// Make a task from one sentence and run it
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "SENTENCE",
+        conflicts_with = "file",
+        allow_hyphen_values = true
+    )]
+    pub prompt: Option<String>,
     /// Use this repository instead of the task's
     #[arg(long, value_name = "PATH|URL", value_parser = NonEmptyStringValueParser::new())]
     pub repo: Option<String>,
@@ -99,7 +109,7 @@ impl From<EngineName> for EngineKind {
 /// Plans and starts a run, or continues the task's unfinished one.
 pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, AppError> {
     let app = &context.app;
-    let request = args.request();
+    let request = prepare_request(&args, context).await?;
     let (file, task) = planning::read_task(&request.file, app)?;
     let unfinished = match find_unfinished(&file.to_string_lossy(), &app.state_dir()?) {
         // An unreadable run does not prevent a new one.
@@ -136,6 +146,29 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
     };
     let (run, mode) = Box::pin(prepare(start, args.json, context)).await?;
     Box::pin(drive(run, mode)).await
+}
+
+/// Returns the request of the arguments. For a sentence, its task file is written first.
+async fn prepare_request(args: &RunArgs, context: &Context) -> Result<RunRequest, AppError> {
+    let request = args.request();
+    let Some(sentence) = &args.prompt else {
+        return Ok(request);
+    };
+    let created = new_task::create_for_run(sentence, request, &context.app).await?;
+    if !args.json {
+        let file = created.request.file.display().to_string();
+        let test = &created.test;
+        context.output().print_lines(&[
+            StyledLine::new()
+                .quiet("task file   ")
+                .wrapped(Tone::Strong, &file),
+            StyledLine::new().quiet("tests       ").wrapped(
+                Tone::Plain,
+                &format!("`{}` ({})", test.command, test.origin),
+            ),
+        ])?;
+    }
+    Ok(created.request)
 }
 
 impl RunArgs {

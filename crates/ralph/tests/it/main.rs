@@ -30,6 +30,7 @@ mod dry_run;
 mod egress;
 #[cfg(target_os = "linux")]
 mod export;
+mod first_task;
 mod follow;
 mod holding;
 mod honest;

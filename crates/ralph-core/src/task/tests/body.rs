@@ -177,3 +177,22 @@ fn ticks_preserve_the_byte_order_mark_and_the_line_ends() {
         "\u{feff}---\r\ntask_id: t\n---\r\n- [x] A1 a\r\n- [ ] A2 b\n- [x] A3 c"
     );
 }
+
+#[test]
+fn a_box_without_a_verify_line_is_verified_by_the_task() {
+    let commands = |front: &str| {
+        let text = format!(
+            "---\ntask_id: t\n{front}---\n- [ ] A1 own\n  - verify: `own`\n- [ ] A2 none\n"
+        );
+        let task = parse(&text);
+        let boxes = task.checkboxes.iter();
+        let commands = boxes.map(|checkbox| task.box_commands(checkbox).join("; "));
+        commands.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        commands("test_command: test\nverify_commands: [a, b]\n"),
+        ["own", "a; b"]
+    );
+    assert_eq!(commands("test_command: test\n"), ["own", "test"]);
+    assert_eq!(commands(""), ["own", ""]);
+}
