@@ -181,7 +181,12 @@ fn describe_applied(
     refused: &[String],
 ) -> String {
     // Writing to a String cannot fail.
-    let mut done = format!("{guardrails} guardrails, {edits} edits of the task");
+    let plural = |number: usize, noun: &str| match number {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    };
+    let (guardrails, edits) = (plural(guardrails, "guardrail"), plural(edits, "edit"));
+    let mut done = format!("{guardrails}, {edits} of the task");
     if let Some(profile) = profile {
         let _ = write!(done, ", profile `{profile}`");
     }

@@ -165,7 +165,7 @@ fn a_diagnosis_is_shown_and_applied_with_one_command() {
         .expect(0)
         .stdout;
     assert!(
-        applied.contains("1 guardrails, 1 edits of the task, profile `strong`"),
+        applied.contains("1 guardrail, 1 edit of the task, profile `strong`"),
         "{applied}"
     );
     assert!(

@@ -104,9 +104,10 @@ pub(super) async fn check_timeout(session: &SelftestSession<'_>) -> CheckOutcome
             fi
         done";
     match session.run_successfully(alive).await {
-        Ok(left) if left.is_empty() => {
-            CheckOutcome::Passed(format!("a tree of processes ended after {KILL_TIMEOUT:?}"))
-        }
+        Ok(left) if left.is_empty() => CheckOutcome::Passed(format!(
+            "a tree of processes ended after {}",
+            format::duration(KILL_TIMEOUT)
+        )),
         Ok(left) => CheckOutcome::failed(
             format!(
                 "after the timeout these processes still run: {}",

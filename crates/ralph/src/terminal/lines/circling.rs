@@ -63,8 +63,9 @@ pub(super) fn doctor_lines(event: &DoctorEvent, style: Style) -> Vec<StyledLine>
         } => {
             let profile = profile.as_ref();
             let profile = profile.map_or_else(String::new, |name| format!(", profile `{name}`"));
-            let text =
-                format!("report {number} applied: {signs} guardrails, {edits} edits{profile}");
+            let guardrails = format::plural(*signs as u64, "guardrail", "guardrails");
+            let edits = format::plural(*edits as u64, "edit", "edits");
+            let text = format!("report {number} applied: {guardrails}, {edits}{profile}");
             let mut lines = vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, &text)];
             lines.extend(reason_lines(refused.iter().map(String::as_str)));
             lines
