@@ -61,7 +61,9 @@ mod tests {
 
     #[test]
     fn only_unexpected_ends_are_notified() {
-        let broken = PauseReason::Model { question: "x".into() };
+        let broken = PauseReason::Model {
+            question: "x".into(),
+        };
         let failed = FailReason::Model { reason: "x".into() };
         for (status, kind) in [
             (RunStatus::Succeeded, Some(NotifyKind::Finished)),

@@ -127,7 +127,7 @@ pub(super) async fn start_command(
     if Path::new(&notification.repo).is_dir() {
         command.current_dir(&notification.repo);
     }
-    run(&mut command, json(notification)).await
+    run(&mut command, json(notification) + "\n").await
 }
 
 /// Sends the notification to a server.

@@ -157,7 +157,7 @@ fn bash_completes_runs_profiles_and_agents() {
         let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let position = words.len() - 1;
         let test = format!(
-            "{script}\nCOMP_WORDS=({}); COMP_CWORD={position}; _ralph ralph \"${{COMP_WORDS[{position}]}}\" x; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            "{script}\nCOMP_WORDS=({}); COMP_CWORD={position}; _ralph \"${{COMP_WORDS[0]}}\" \"${{COMP_WORDS[{position}]}}\" x; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
             quoted.join(" ")
         );
         let output = Command::new("bash")

@@ -27,7 +27,7 @@ fn with_command(project: &Project, script: &str) -> std::path::PathBuf {
     output
 }
 
-const RECORD: &str = "cat > \"$1\"; echo >> \"$1\"; echo \"$RALPH_NOTIFY|$RALPH_STATUS|$RALPH_TITLE|$RALPH_REASON\" >> \"$1\"";
+const RECORD: &str = "cat > \"$1\"; echo \"$RALPH_NOTIFY|$RALPH_STATUS|$RALPH_TITLE|$RALPH_REASON\" >> \"$1\"";
 
 #[test]
 fn a_command_gets_the_result() {
