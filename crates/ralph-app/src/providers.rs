@@ -248,6 +248,7 @@ impl Providers {
         let models = self.models.clone();
         ProfileSelector {
             doctor: settings.doctor_profile.clone(),
+            fallback: settings.fallback_profile.clone(),
             choose: Arc::new(move |name| {
                 let chosen = models.for_pinned_profile(name, &settings);
                 chosen.map_err(|error| format!("{}, {}", error.what, error.why))

@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::printable::name_character;
+
 /// The id of a run, unique in a state directory and sortable by start time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -65,7 +67,8 @@ impl TaskId {
             .find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'))
         {
             return Err(format!(
-                "contains {bad:?}; letters, digits, `-`, `_` and `.` are allowed"
+                "contains {}; letters, digits, `-`, `_` and `.` are allowed",
+                name_character(bad)
             ));
         }
         let dotted = text.starts_with('.') || text.ends_with('.') || text.contains("..");

@@ -8,6 +8,7 @@
 //! - [`action`] turns a model's reply into checked actions, [`patch`] applies a model's diff.
 //! - [`prompt`] builds the prompt of an iteration from a snapshot of files and git.
 //! - [`budget`], [`money`] and [`price`] define limits and account for spending.
+//! - [`spending`] lists the charges of a run with the model of each.
 //! - [`profile`] describes a model and its request settings.
 //! - [`outage`] decides how long a run waits for an unavailable provider.
 //! - [`run`] defines statuses, commands and the table of legal transitions.
@@ -19,6 +20,7 @@
 //! - [`checks`] finds the files a check runs and new code that could fake its result.
 //! - [`image`] names container images and decides when they must be rebuilt.
 //! - [`net`] decides which hosts a sandbox may reach.
+//! - [`notify`] decides about which ends of a run the user is notified.
 //! - [`printable`] escapes characters that change how text is displayed.
 //! - [`secret`] redacts secrets in types and in streams.
 //! - [`trust`] defines which settings a repository may set, propose, or not set at all.
@@ -39,6 +41,7 @@ pub mod lint;
 pub mod mitigation;
 pub mod money;
 pub mod net;
+pub mod notify;
 pub mod outage;
 mod parse_value;
 pub mod patch;
@@ -51,6 +54,7 @@ pub mod profile;
 pub mod prompt;
 pub mod run;
 pub mod secret;
+pub mod spending;
 pub mod state;
 pub mod surface;
 pub mod task;

@@ -180,7 +180,9 @@ fn step_for_rung(rung: Rung, options: &MitigationOptions) -> Result<MitigationSt
 /// Returns the profile to switch to, or the reason why there is none.
 pub fn fallback_profile(wanted: Option<&str>, in_use: Option<&str>) -> Result<String, String> {
     match wanted {
-        None => Err("the task names no `model_profile_fallback`".into()),
+        None => {
+            Err("neither the task nor RALPH_FALLBACK_MODEL_PROFILE names a fallback profile".into())
+        }
         Some(wanted) if in_use == Some(wanted) => {
             Err(format!("profile `{wanted}` is already in use"))
         }

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::printable::name_character;
+
 /// The longest accepted path, in bytes.
 pub const MAX_PATH_BYTES: usize = 1024;
 
@@ -26,7 +28,7 @@ pub enum PathError {
     #[error("path `{0}` contains `..`; paths must stay inside the repository")]
     Escapes(String),
     /// Contains NUL or another control character.
-    #[error("the path contains the control character {0:?}")]
+    #[error("the path contains the control character {}", name_character(*.0))]
     Control(char),
     /// Uses `\` as a separator.
     #[error("path `{0}` contains a backslash; separate with `/`")]

@@ -99,7 +99,54 @@ pub struct PinnedSettings {
     pub profiles: BTreeMap<String, ModelChoice>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doctor_profile: Option<String>,
+    /// The profile to switch to if the task names no `model_profile_fallback`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback_profile: Option<String>,
     pub outage: OutagePolicy,
+    /// The author of the commits. Plans of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<GitIdentity>,
+    /// The timeout of one command, in minutes. Plans of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_timeout_minutes: Option<u32>,
+}
+
+/// The author and committer of commits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GitIdentity {
+    #[serde(deserialize_with = "deserialize_identity_part")]
+    pub name: String,
+    #[serde(deserialize_with = "deserialize_identity_part")]
+    pub email: String,
+}
+
+impl Default for GitIdentity {
+    fn default() -> Self {
+        Self {
+            name: "ralph".into(),
+            email: "ralph@localhost".into(),
+        }
+    }
+}
+
+/// Rejects names and addresses that git would reject or change.
+fn deserialize_identity_part<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let has_text = text.chars().any(|c| c.is_alphanumeric());
+    if !has_text || text.trim() != text {
+        return Err(serde::de::Error::custom(
+            "the author of commits needs a letter or digit, and no spaces around it",
+        ));
+    }
+    if text.chars().any(|c| c.is_control() || c == '<' || c == '>') {
+        return Err(serde::de::Error::custom(
+            "the author of commits cannot contain `<`, `>` or a control character",
+        ));
+    }
+    Ok(text)
 }
 
 /// The network access of a run's commands. The gate is the only way out.

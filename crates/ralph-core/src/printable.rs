@@ -32,6 +32,17 @@ pub fn escape_text(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// Names one character in a message: as itself, or by its code point if it cannot be seen.
+pub fn name_character(c: char) -> String {
+    if c == ' ' {
+        "a space".to_owned()
+    } else if c.is_control() || c.is_whitespace() || is_deceptive(c) {
+        format!("U+{:04X}", u32::from(c))
+    } else {
+        format!("`{c}`")
+    }
+}
+
 fn escape(
     text: &str,
     is_escaped: impl Fn(char) -> bool,

@@ -144,6 +144,10 @@ pub struct RunState {
     pub allowed_hosts: BTreeSet<String>,
     /// Messages of the user, oldest first: all that wait, and the last that were acknowledged.
     pub messages: Vec<Message>,
+    /// The number of warnings that a budget is almost used up.
+    pub budget_warnings: u64,
+    /// The number of notices to the user.
+    pub notices: u64,
     /// The number of consecutive iterations without any change.
     pub idle: u32,
     /// The iteration in progress.
@@ -208,6 +212,8 @@ impl RunState {
             provider_tools: BTreeSet::new(),
             allowed_hosts: BTreeSet::new(),
             messages: Vec::new(),
+            budget_warnings: 0,
+            notices: 0,
             idle: 0,
             open: None,
             plan: (**plan).clone(),
@@ -289,13 +295,13 @@ impl RunState {
             RunEvent::ContractRejected { .. } => self.wanted_contract = None,
             RunEvent::ModelChosen { choice } => self.choose_model(choice),
             RunEvent::ProfileRejected { .. } => self.reject_profile(),
+            RunEvent::BudgetWarning { .. } => self.budget_warnings += 1,
+            RunEvent::Notice { .. } => self.notices += 1,
             RunEvent::RunCreated { .. }
             | RunEvent::QuotaCountdown { .. }
             | RunEvent::ProviderCountdown { .. }
-            | RunEvent::BudgetWarning { .. }
             | RunEvent::FilesRecorded { .. }
-            | RunEvent::StillActive {}
-            | RunEvent::Notice { .. } => {}
+            | RunEvent::StillActive {} => {}
         }
     }
 

@@ -18,7 +18,7 @@ use crate::steps::IterationScratch;
 use crate::workbench::Workbench;
 use crate::workspace::TamperFinding;
 
-/// How long a verify or test command may take.
+/// How long a verify or test command may take in runs whose plan has no timeout.
 pub(crate) const CHECK_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// Runs a check in the workspace; the same command is not run twice on the same files.
@@ -43,7 +43,7 @@ pub(crate) async fn run_check(
     })?;
     let live = recorder.live_output(LiveSource::Command(command));
     let mut capture = Capture::new(&recorder.redactor).with_live(live);
-    let exec = Exec::shell(command, CHECK_TIMEOUT);
+    let exec = Exec::shell(command, recorder.command_timeout(CHECK_TIMEOUT));
     let outcome = bench.exec(recorder, controls, exec, &mut capture).await?;
     let output = capture.finish();
     recorder.append_test_output(command, &output, outcome.ended)?;

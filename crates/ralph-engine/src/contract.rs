@@ -294,7 +294,7 @@ fn secret_in(task: &TaskFile, redactor: &Redactor) -> Option<String> {
 }
 
 /// Loads a stored contract, and checks that its content matches its digest.
-fn load_contract(dir: &RunDir, named: &Digest) -> Result<TaskFile, RunError> {
+pub fn load_contract(dir: &RunDir, named: &Digest) -> Result<TaskFile, RunError> {
     let path = dir.stored_contract(named);
     let bytes = std::fs::read(&path).map_err(StoreError::when("read", &path))?;
     match TaskFile::parse(&bytes) {
@@ -347,7 +347,18 @@ fn fixed_key(old: &Contract, new: &Contract) -> Option<&'static str> {
             "sandbox_provider",
             old.sandbox_provider == new.sandbox_provider,
         ),
+        ("sandbox_image", old.sandbox_image == new.sandbox_image),
+        (
+            "sandbox_resources",
+            old.sandbox_resources == new.sandbox_resources,
+        ),
+        (
+            "model_profile_default",
+            old.model_profile_default == new.model_profile_default,
+        ),
         ("engine", old.engine == new.engine),
+        ("agent", old.agent == new.agent),
+        ("pr.enabled", old.pr.enabled == new.pr.enabled),
     ];
     pairs
         .into_iter()

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ralph_core::event::{Event, IterationEvent, RunEvent, SandboxEvent, SandboxPurpose};
-use ralph_core::plan::RunPlan;
+use ralph_core::plan::{GitIdentity, RunPlan};
 use ralph_core::ports::{Labels, ProviderProblem, Sandbox, SandboxProvider, SandboxSpec};
 
 use crate::contract::PinnedTask;
@@ -74,7 +74,8 @@ pub(crate) async fn prepare_workspace(
     let sandbox = create_sandbox(journal, services, SandboxPurpose::Work).await?;
     require_git(&*sandbox, &journal.state().plan).await?;
     let branch = journal.state().plan.branch.clone();
-    install_branch(&*sandbox, dir, repo, &branch).await?;
+    let author = commit_author(&journal.state().plan);
+    install_branch(&*sandbox, dir, repo, (&branch, &author)).await?;
     let git = SandboxGit::new(&*sandbox);
     git.check_out().await?;
     git.hide_own_files(pinned.own_files()).await?;
@@ -108,12 +109,19 @@ async fn require_git(sandbox: &dyn Sandbox, plan: &RunPlan) -> Result<(), RunErr
     }))
 }
 
+/// Returns the author of a run's commits.
+pub(crate) fn commit_author(plan: &RunPlan) -> GitIdentity {
+    let settings = plan.settings.as_ref();
+    let author = settings.and_then(|settings| settings.author.clone());
+    author.unwrap_or_default()
+}
+
 /// Installs the host's branch as the repository of a sandbox.
 pub(crate) async fn install_branch(
     sandbox: &dyn Sandbox,
     dir: &RunDir,
     repo: &HostRepo,
-    branch: &str,
+    (branch, author): (&str, &GitIdentity),
 ) -> Result<(), RunError> {
     // In the repository's directory, so that a stale lock of git is found.
     let bundle = dir.repo().join("out.bundle");
@@ -122,6 +130,7 @@ pub(crate) async fn install_branch(
         .install(BundleSource {
             bundle: &bundle,
             branch,
+            author,
         })
         .await;
     // Only a copy of commits in the repository.

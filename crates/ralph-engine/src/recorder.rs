@@ -157,6 +157,15 @@ impl Recorder {
             .max(Duration::from_secs(1))
     }
 
+    /// Returns the timeout of one command: that of the plan, or else `usual`, and never more than the
+    /// remaining wall time.
+    pub(crate) fn command_timeout(&self, usual: Duration) -> Duration {
+        let settings = self.state().plan.settings.as_ref();
+        let minutes = settings.and_then(|settings| settings.command_timeout_minutes);
+        let planned = minutes.map(|minutes| Duration::from_mins(u64::from(minutes)));
+        planned.unwrap_or(usual).min(self.time_left())
+    }
+
     /// Remembers that a budget cannot pay for the next model call.
     pub(crate) fn mark_unaffordable(&mut self, budget: Budget) {
         self.unaffordable = Some((budget, self.limits().clone()));

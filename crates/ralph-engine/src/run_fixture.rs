@@ -275,6 +275,7 @@ fn services(state_dir: &StateDir, repo: &Path, replies: &[&str]) -> Services {
         outage: OutagePolicy::default(),
         profiles: ProfileSelector {
             doctor: None,
+            fallback: None,
             choose: Arc::new(|_| Err("there are no profiles".into())),
         },
         scm: Arc::new(scm),

@@ -8,6 +8,7 @@ use ralph_core::price::Price;
 use ralph_core::profile::ModelChoice;
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
+use ralph_core::task::Contract;
 
 use crate::git::HostGit;
 
@@ -41,6 +42,8 @@ pub type ChooseModel = dyn Fn(&str) -> Result<ChosenModel, String> + Send + Sync
 pub struct ProfileSelector {
     /// The profile that is marked for the doctor.
     pub doctor: Option<String>,
+    /// The profile to switch to if the task names none.
+    pub fallback: Option<String>,
     pub choose: Arc<ChooseModel>,
 }
 
@@ -51,6 +54,12 @@ impl Services {
             Some(_) => Err("an agent does the work, and it calls its own model".into()),
             None => Ok(()),
         }
+    }
+
+    /// Returns the profile to switch to when the run circles: the task's, or else the user's.
+    pub(crate) fn fallback_profile<'a>(&'a self, contract: &'a Contract) -> Option<&'a str> {
+        let task_profile = contract.model_profile_fallback.as_deref();
+        task_profile.or(self.profiles.fallback.as_deref())
     }
 
     /// Returns the model of a profile that the ladder or the doctor requests; the error is the

@@ -222,7 +222,7 @@ async fn run_debug_command(
         return Ok(CommandResult::failure("its sandbox is gone"));
     };
     let mut capture = Capture::new(&recorder.redactor);
-    let exec = Exec::shell(&command, recorder.time_left().min(DEBUG_TIMEOUT));
+    let exec = Exec::shell(&command, recorder.command_timeout(DEBUG_TIMEOUT));
     let running = sandbox.exec(exec, None, &mut capture);
     let outcome = attend(&mut recorder.journal, controls, running).await??;
     let output = capture.finish();

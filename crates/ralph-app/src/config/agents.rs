@@ -15,7 +15,7 @@ use super::project_file::ProjectFile;
 /// Returns the effective agents of a directory.
 pub fn load_agents(layers: &ConfigLayers) -> Result<Layered<Agents>, ConfigFileError> {
     let mut agents = Agents::built_in();
-    if let Some(path) = layers.user_file(TrustFile::Agents) {
+    if let Some(path) = layers.user_file(TrustFile::Agents)? {
         let text = error::read_user_file(&path)?;
         agents
             .extend(&text)

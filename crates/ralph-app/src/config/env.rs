@@ -204,9 +204,14 @@ impl Environment {
         self.get("PATH")
     }
 
-    /// Returns whether colours are allowed: `NO_COLOR` is not set and `TERM` is not `dumb`.
+    /// Returns whether colours are allowed: `NO_COLOR` is not set.
     pub fn wants_colour(&self) -> bool {
-        self.get("NO_COLOR").is_none() && self.get("TERM") != Some("dumb")
+        self.get("NO_COLOR").is_none()
+    }
+
+    /// Returns whether the terminal supports no escape sequences.
+    pub fn is_dumb_terminal(&self) -> bool {
+        self.get("TERM") == Some("dumb")
     }
 
     /// Returns the filter of the diagnostics log from `RALPH_LOG`.
@@ -245,6 +250,11 @@ impl Environment {
     /// Returns the sandbox provider for tasks that name none: the user's, or that of a `.env`.
     pub fn default_provider(&self) -> Option<&str> {
         self.get(PROVIDER_VARIABLE)
+    }
+
+    /// Returns whether a variable comes from the `.env` in the working directory.
+    pub fn is_from_dotenv(&self, name: &str) -> bool {
+        self.from_dotenv.contains(name)
     }
 
     /// Returns the value of a variable if its name marks it as a credential.

@@ -36,6 +36,9 @@ pub enum ConfigFileError {
         /// The problem, in one line.
         why: String,
     },
+    /// The user's settings are in two files.
+    #[error("`{}` and `{}` both exist", first.display(), second.display())]
+    TwoUserFiles { first: PathBuf, second: PathBuf },
     /// The stored price map cannot be read.
     #[error("cannot use the prices in `{}`: {why}", path.display())]
     StoredPrices { path: PathBuf, why: String },
@@ -102,6 +105,13 @@ pub(super) fn read_user_file(path: &Path) -> Result<String, ConfigFileError> {
 impl From<ConfigFileError> for AppError {
     fn from(error: ConfigFileError) -> Self {
         let (path, why, fix) = match &error {
+            ConfigFileError::TwoUserFiles { .. } => {
+                return Self::runtime(
+                    "your settings are in two files",
+                    error.to_string(),
+                    "move all values into one of them, and remove the other",
+                );
+            }
             ConfigFileError::Read { path, problem } => (path, problem.to_string(), problem.hint()),
             ConfigFileError::TooLarge { path, size, limit } => (
                 path,

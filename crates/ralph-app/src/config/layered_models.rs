@@ -83,7 +83,7 @@ pub fn user_sends_key(
 
 /// Returns the profiles of the user's file, if it exists.
 fn user_profiles(layers: &ConfigLayers) -> Result<Option<ModelProfiles>, ConfigFileError> {
-    let Some(path) = layers.user_file(TrustFile::Models) else {
+    let Some(path) = layers.user_file(TrustFile::Models)? else {
         return Ok(None);
     };
     let mut file = ModelProfiles::parse(&path, &error::read_user_file(&path)?)?;

@@ -1,14 +1,17 @@
-//! `ralph.toml` in layers: defaults, the user's file, the repository's file.
+//! `ralph.toml` in layers: defaults, the user's file, the repository's files.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use ralph_core::trust::{
     TrustAuthority, TrustFile, TrustProposal, TrustRule, UserOnlyValue, judge,
 };
 use serde_json::Value;
 
+use super::agent_loop;
 use super::error::{self, ConfigFileError};
 use super::layers::{ConfigLayers, Layered, TrustFindings};
+use super::project_file::ProjectFile;
 use super::settings::Settings;
 
 /// Lists that a repository extends, so that it cannot shorten the user's.
@@ -20,99 +23,213 @@ const STRONGER_WINS_KEYS: [&str; 2] = ["sandbox.enabled", "sandbox.provider"];
 const POLICY_KEY: &str = "sandbox.network.policy";
 const ALLOWED_KEY: &str = "sandbox.network.allowed";
 
+/// The layer that a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueOrigin {
+    /// The default of this version.
+    Default,
+    /// The user's file.
+    UserFile(PathBuf),
+    /// A file of the repository.
+    ProjectFile(PathBuf),
+    /// A variable of the environment.
+    Environment(&'static str),
+    /// A variable of the `.env` in the working directory.
+    Dotenv(&'static str),
+}
+
+/// The effective settings by dotted key.
+pub(crate) struct MergedSettings {
+    pub(crate) values: BTreeMap<String, Value>,
+    /// The keys that a file sets. All others have their default.
+    pub(crate) origins: BTreeMap<String, ValueOrigin>,
+    pub(crate) findings: TrustFindings,
+}
+
 /// Returns the effective settings of a directory.
 pub fn load_settings(layers: &ConfigLayers) -> Result<Layered<Settings>, ConfigFileError> {
-    let (base, _) = user_settings(layers)?;
-    let Some(file) = layers.repository_file(TrustFile::Settings) else {
-        let findings = TrustFindings::default();
-        return Ok(Layered {
-            value: base,
-            findings,
-        });
-    };
-    let text = file.read()?;
-    let requested = flatten(&Settings::parse(&file.path, &text)?);
-    let mut merge = SettingsMerge {
-        layers,
-        file: file.display_name(),
-        values: flatten(&base),
-        findings: TrustFindings::default(),
-    };
-    let keys = set_keys(&text);
-    let policy = if keys.iter().any(|key| key == POLICY_KEY) {
-        &requested[POLICY_KEY]
-    } else {
-        &merge.values[POLICY_KEY]
-    };
-    let is_idle = policy == "deny";
-    for key in keys {
-        let Some(value) = requested.get(&key) else {
-            continue;
-        };
-        if is_idle && key == ALLOWED_KEY {
-            // Listed hosts have no effect with this policy, which the plan reports.
-            merge.values.insert(key, value.clone());
-            continue;
-        }
-        if key == ALLOWED_KEY {
-            let hosts = value.as_array().into_iter().flatten();
-            let hosts = hosts.filter_map(Value::as_str);
-            ConfigFileError::require_hosts((&file.path, &text), hosts)?;
-        }
-        merge.apply_key(&key, value);
-    }
-    let wrong = |why: String| ConfigFileError::invalid_at(&file.path, &text, 0, why);
-    let value = serde_json::from_value(unflatten(merge.values))
-        .map_err(|error| wrong(error.to_string()))?;
+    let merged = merge_settings(layers)?;
+    // Every value was accepted on its own, so this can only fail for a combination of them.
+    let value = serde_json::from_value(unflatten(merged.values)).map_err(|error| {
+        let path = layers.repository_file(TrustFile::Settings);
+        let path = path.map_or_else(|| Settings::FILE.into(), |file| file.path);
+        ConfigFileError::invalid_at(&path, "", 0, error.to_string())
+    })?;
     Ok(Layered {
         value,
+        findings: merged.findings,
+    })
+}
+
+/// Applies all layers, and records the layer of each value.
+pub(crate) fn merge_settings(layers: &ConfigLayers) -> Result<MergedSettings, ConfigFileError> {
+    let user = user_settings(layers)?;
+    let user_origin = user
+        .path
+        .map_or(ValueOrigin::Default, ValueOrigin::UserFile);
+    let origins = user.keys.into_iter().map(|key| (key, user_origin.clone()));
+    let mut merge = SettingsMerge {
+        layers,
+        file: String::new(),
+        origin: ValueOrigin::Default,
+        values: flatten(&user.settings),
+        origins: origins.collect(),
+        findings: TrustFindings::default(),
+    };
+    let file = layers.repository_file(TrustFile::Settings);
+    let requested = file.as_ref().map(RequestedSettings::read).transpose()?;
+    let chooses_sandbox = requested
+        .as_ref()
+        .is_some_and(RequestedSettings::chooses_sandbox);
+    if let Some((file, provider)) = agent_loop::sandbox_provider(layers)?
+        && !chooses_sandbox
+    {
+        merge.use_file(&file);
+        merge.apply_key("sandbox.provider", &provider.into());
+    }
+    if let (Some(file), Some(requested)) = (&file, requested) {
+        merge.use_file(file);
+        merge.apply_file(file, requested)?;
+    }
+    Ok(MergedSettings {
+        values: merge.values,
+        origins: merge.origins,
         findings: merge.findings,
     })
 }
 
-/// Returns the sandbox provider of the user's `ralph.toml`, if it sets one.
+/// The content of a repository's `ralph.toml`.
+struct RequestedSettings {
+    text: String,
+    /// The keys that the file sets.
+    keys: Vec<String>,
+    values: BTreeMap<String, Value>,
+}
+
+impl RequestedSettings {
+    fn read(file: &ProjectFile) -> Result<Self, ConfigFileError> {
+        let text = file.read()?;
+        let values = flatten(&Settings::parse(&file.path, &text)?);
+        Ok(Self {
+            keys: set_keys(&text),
+            text,
+            values,
+        })
+    }
+
+    fn chooses_sandbox(&self) -> bool {
+        let mut keys = self.keys.iter();
+        keys.any(|key| STRONGER_WINS_KEYS.contains(&key.as_str()))
+    }
+}
+
+/// Returns the sandbox provider of the user's settings, if they set one.
 pub fn user_provider(layers: &ConfigLayers) -> Result<Option<String>, ConfigFileError> {
-    let (settings, keys) = user_settings(layers)?;
+    let UserSettings { settings, keys, .. } = user_settings(layers)?;
     let is_chosen = STRONGER_WINS_KEYS
         .iter()
         .any(|chosen| keys.iter().any(|key| key == chosen));
     Ok(is_chosen.then(|| settings.sandbox_provider().to_owned()))
 }
 
-/// Returns the settings without the repository's file, and the keys that the user's file sets.
-fn user_settings(layers: &ConfigLayers) -> Result<(Settings, Vec<String>), ConfigFileError> {
-    let Some(path) = layers.user_file(TrustFile::Settings) else {
-        return Ok((Settings::default(), Vec::new()));
-    };
-    let text = error::read_user_file(&path)?;
-    Ok((Settings::parse(&path, &text)?, set_keys(&text)))
+/// Returns the settings without the repository's files.
+pub fn load_user_settings(layers: &ConfigLayers) -> Result<Settings, ConfigFileError> {
+    Ok(user_settings(layers)?.settings)
 }
 
-/// Applies the values of a repository's file to the effective settings.
+/// The settings without the repository's files.
+struct UserSettings {
+    settings: Settings,
+    /// The keys that the user's file sets.
+    keys: Vec<String>,
+    /// The user's file, if it exists.
+    path: Option<PathBuf>,
+}
+
+fn user_settings(layers: &ConfigLayers) -> Result<UserSettings, ConfigFileError> {
+    let Some(path) = layers.user_file(TrustFile::Settings)? else {
+        return Ok(UserSettings {
+            settings: Settings::default(),
+            keys: Vec::new(),
+            path: None,
+        });
+    };
+    let text = error::read_user_file(&path)?;
+    Ok(UserSettings {
+        settings: Settings::parse(&path, &text)?,
+        keys: set_keys(&text),
+        path: Some(path),
+    })
+}
+
+/// Applies the values of a repository's files to the effective settings.
 struct SettingsMerge<'a> {
     layers: &'a ConfigLayers,
+    /// The name of the file being applied, for messages and approvals.
     file: String,
+    origin: ValueOrigin,
     values: BTreeMap<String, Value>,
+    origins: BTreeMap<String, ValueOrigin>,
     findings: TrustFindings,
 }
 
 impl SettingsMerge<'_> {
+    fn use_file(&mut self, file: &ProjectFile) {
+        self.file = file.display_name();
+        self.origin = ValueOrigin::ProjectFile(file.path.clone());
+    }
+
+    fn set(&mut self, key: &str, value: Value) {
+        self.origins.insert(key.to_owned(), self.origin.clone());
+        self.values.insert(key.to_owned(), value);
+    }
+
+    /// Applies all keys that a `ralph.toml` sets.
+    fn apply_file(
+        &mut self,
+        file: &ProjectFile,
+        requested: RequestedSettings,
+    ) -> Result<(), ConfigFileError> {
+        let RequestedSettings { text, keys, values } = requested;
+        let policy = if keys.iter().any(|key| key == POLICY_KEY) {
+            &values[POLICY_KEY]
+        } else {
+            &self.values[POLICY_KEY]
+        };
+        let is_idle = policy == "deny";
+        for key in keys {
+            let Some(value) = values.get(&key) else {
+                continue;
+            };
+            if is_idle && key == ALLOWED_KEY {
+                // Listed hosts have no effect with this policy, which the plan reports.
+                self.set(&key, value.clone());
+                continue;
+            }
+            if key == ALLOWED_KEY {
+                let hosts = value.as_array().into_iter().flatten();
+                let hosts = hosts.filter_map(Value::as_str);
+                ConfigFileError::require_hosts((&file.path, &text), hosts)?;
+            }
+            self.apply_key(&key, value);
+        }
+        Ok(())
+    }
+
     fn apply_key(&mut self, key: &str, value: &Value) {
         let current = self.values.get(key).cloned();
         if EXTENDED_LISTS.contains(&key) {
             let all = union(current.as_ref(), value);
-            self.values.insert(key.to_owned(), all);
+            self.set(key, all);
             return;
         }
         let (authority, rule) = judge(TrustFile::Settings, key, value, current.as_ref());
         match (authority, rule) {
-            (TrustAuthority::Harmless, _) => {
-                self.values.insert(key.to_owned(), value.clone());
-            }
+            (TrustAuthority::Harmless, _) => self.set(key, value.clone()),
             (TrustAuthority::Proposal, Some(rule)) => {
                 let known = current.unwrap_or_default();
                 if let Some(value) = self.approved_part(key, value, &known, rule) {
-                    self.values.insert(key.to_owned(), value);
+                    self.set(key, value);
                 }
             }
             (TrustAuthority::UserOnly | TrustAuthority::Proposal, rule) => {
@@ -302,6 +419,65 @@ mod tests {
             ]
         );
         assert_eq!(findings.notes.len(), 1, "{:?}", findings.notes);
+    }
+
+    #[test]
+    fn the_users_file_has_one_of_two_names() {
+        let root = tempfile::tempdir().unwrap();
+        let user = root.path().display().to_string();
+        let environment = Environment::for_test(&[("RALPH_CONFIG_DIR", &user)]);
+        let layers = ConfigLayers::for_directory(&environment, root.path());
+        fs::write(
+            root.path().join("config.toml"),
+            "[git.worktree]\nname = \"me\"\n",
+        )
+        .unwrap();
+        let merged = merge_settings(&layers).unwrap();
+        assert_eq!(merged.values["git.worktree.name"], "me");
+        let origin = ValueOrigin::UserFile(root.path().join("config.toml"));
+        let origins = BTreeMap::from([("git.worktree.name".to_owned(), origin)]);
+        assert_eq!(merged.origins, origins);
+        fs::write(root.path().join("ralph.toml"), "").unwrap();
+        let error = load_settings(&layers).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("`{user}/config.toml` and `{user}/ralph.toml` both exist")
+        );
+    }
+
+    #[test]
+    fn the_type_in_an_agent_loop_directory_is_the_repositorys_provider() {
+        let provider = |json: &str, toml: &str| {
+            let root = tempfile::tempdir().unwrap();
+            let project = root.path().join("project");
+            fs::create_dir_all(project.join(".agent-loop")).unwrap();
+            fs::write(project.join(".agent-loop/config.json"), json).unwrap();
+            fs::write(project.join("ralph.toml"), toml).unwrap();
+            let user = root.path().join("user").display().to_string();
+            let environment = Environment::for_test(&[("RALPH_CONFIG_DIR", &user)]);
+            let layers = ConfigLayers::for_directory(&environment, &project);
+            let settings = load_settings(&layers).map_err(|error| error.to_string());
+            settings.map(|settings| settings.value.sandbox.provider)
+        };
+        assert_eq!(provider("{}", ""), Ok("local".into()));
+        assert_eq!(provider(r#"{"type": "docker"}"#, ""), Ok("docker".into()));
+        let toml = "[sandbox]\nprovider = \"local\"\n";
+        assert_eq!(provider(r#"{"type": "docker"}"#, toml), Ok("local".into()));
+        for (json, why) in [
+            (
+                r#"{"type": "dcoker"}"#,
+                "`dcoker` is not a sandbox provider; did you mean `docker`?",
+            ),
+            (
+                r#"{"type": "x"}"#,
+                "`x` is not a sandbox provider; there are local, docker, docker-sandbox, tart, daytona",
+            ),
+            (r#"{"hosts": []}"#, "unknown field `hosts`, expected `type`"),
+            ("[1]", "invalid type"),
+        ] {
+            let error = provider(json, "").unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
     }
 
     #[test]

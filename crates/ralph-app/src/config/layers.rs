@@ -9,6 +9,7 @@ use ralph_core::trust::{TrustFile, TrustProposal, UserOnlyValue};
 use ralph_guest::available;
 
 use super::approvals::Approvals;
+use super::error::ConfigFileError;
 use super::prices::StoredPrices;
 use super::project_file::ProjectFile;
 use super::regular_file::project_root;
@@ -87,15 +88,34 @@ impl ConfigLayers {
 
     /// Returns the path of a file in the user's configuration, for messages.
     pub fn user_path(&self, file: &str) -> String {
+        let names = user_names(TrustFile::Settings);
+        if names.contains(&file)
+            && let Some(existing) = self.user_files(TrustFile::Settings).first()
+        {
+            return existing.display().to_string();
+        }
         let directory = self.user.as_deref();
         let directory = directory.unwrap_or(Path::new("~/.config/ralph"));
         directory.join(file).display().to_string()
     }
 
-    /// Returns the user's file of a kind, if it exists.
-    pub(super) fn user_file(&self, kind: TrustFile) -> Option<PathBuf> {
-        let path = self.user.as_ref()?.join(kind.user_file()?);
-        path.symlink_metadata().is_ok().then_some(path)
+    /// Returns the user's file of a kind, if it exists. Rejects two settings files: neither could
+    /// take precedence without surprise.
+    pub(super) fn user_file(&self, kind: TrustFile) -> Result<Option<PathBuf>, ConfigFileError> {
+        let mut files = self.user_files(kind).into_iter();
+        match (files.next(), files.next()) {
+            (Some(first), Some(second)) => Err(ConfigFileError::TwoUserFiles { first, second }),
+            (file, _) => Ok(file),
+        }
+    }
+
+    /// Returns the existing files of the user's configuration of a kind.
+    fn user_files(&self, kind: TrustFile) -> Vec<PathBuf> {
+        let names = user_names(kind).into_iter();
+        let paths = names.filter_map(|name| Some(self.user.as_ref()?.join(name)));
+        paths
+            .filter(|path| path.symlink_metadata().is_ok())
+            .collect()
     }
 
     /// Returns the repository's file of a kind, if it exists and is not the user's file.
@@ -103,8 +123,15 @@ impl ConfigLayers {
         let found = find_project_file(&self.directory, kind.name())?;
         // Reading a file reports why its path cannot be resolved.
         let real = |path: &Path| available(path.canonicalize());
-        let own = self.user_file(kind).and_then(|own| real(&own));
-        let is_own = own.is_some() && real(&found.path) == own;
+        let own = self.user_files(kind).into_iter();
+        let own: Vec<PathBuf> = own.filter_map(|own| real(&own)).collect();
+        let is_own = real(&found.path).is_some_and(|found| own.contains(&found));
         (!is_own).then_some(found)
     }
+}
+
+/// Returns the names that the user's file of a kind can have.
+fn user_names(kind: TrustFile) -> Vec<&'static str> {
+    let other_name = (kind == TrustFile::Settings).then_some("config.toml");
+    other_name.into_iter().chain(kind.user_file()).collect()
 }

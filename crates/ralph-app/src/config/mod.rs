@@ -10,6 +10,7 @@
 //! - [`allow_host_in_project`] adds a host to a `ralph.toml`.
 //! - [`StoredPrices`] is the price map that the user stored.
 
+mod agent_loop;
 mod agents;
 mod allow_host;
 mod approvals;
@@ -20,6 +21,7 @@ mod layered_models;
 mod layered_settings;
 mod layers;
 mod models;
+mod notify_settings;
 mod prices;
 mod project_file;
 mod regular_file;
@@ -32,16 +34,18 @@ pub use approvals::{ApprovalRecord, Approvals};
 pub use env::{Environment, NoStateDirError};
 pub use error::ConfigFileError;
 pub use layered_models::{load_profiles, user_sends_key};
-pub use layered_settings::{load_settings, user_provider};
+pub(crate) use layered_settings::merge_settings;
+pub use layered_settings::{ValueOrigin, load_settings, load_user_settings, user_provider};
 pub use layers::{ConfigLayers, Layered, TrustFindings};
 pub use models::{KeyDestinations, ModelProfile, ModelProfiles, ProfileError, origin};
+pub use notify_settings::NotifySettings;
 pub use prices::{MAX_PRICE_BYTES, PriceSource, StoredPrices};
 pub use project_file::{ProjectFile, find_project_file};
 pub use regular_file::{
     RegularFile, RegularFileError, project_root, read_regular, read_user_named,
 };
 pub use settings::{
-    DEFAULT_FILE, GitIdentity, GitSettings, MonitoringSettings, NetworkPolicySetting,
-    NetworkSettings, ResourceSettings, SandboxSettings, Settings,
+    DEFAULT_FILE, GitSettings, MonitoringSettings, NetworkPolicySetting, NetworkSettings,
+    ResourceSettings, SandboxSettings, Settings,
 };
 pub use values::{Cpus, Memory, TimeSpan};

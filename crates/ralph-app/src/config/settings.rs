@@ -4,13 +4,22 @@ use std::path::Path;
 
 use ralph_core::net::ProviderTool;
 use ralph_core::outage::OutagePolicy;
-use serde::{Deserialize, Serialize};
+use ralph_core::plan::GitIdentity;
+use ralph_core::task::BranchName;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::ConfigFileError;
+use super::notify_settings::NotifySettings;
 use super::values::{Cpus, Memory, TimeSpan, deserialize_nonzero_span};
 
 /// The default settings file, with comments.
 pub const DEFAULT_FILE: &str = include_str!("ralph.toml");
+
+/// The largest timeout of one command: a day.
+const MAX_TIMEOUT_MINUTES: u32 = 24 * 60;
+
+/// The most `*` of a branch pattern.
+const MAX_WILDCARDS: usize = 3;
 
 /// The complete settings of a project.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +29,7 @@ pub struct Settings {
     pub model: ModelSettings,
     pub git: GitSettings,
     pub monitoring: MonitoringSettings,
+    pub notify: NotifySettings,
 }
 
 /// `[sandbox]`: the sandbox of a run's commands.
@@ -34,7 +44,8 @@ pub struct SandboxSettings {
     pub image: String,
     /// The base of the agents' images; empty selects the one in their Dockerfiles.
     pub base_image: String,
-    /// Whether one container serves all iterations of a run. Has no effect yet.
+    /// Whether one container serves all iterations of a run; `false` is rejected.
+    #[serde(deserialize_with = "deserialize_reuse")]
     pub reuse_container: bool,
     /// Whether an image that exists locally is not pulled again.
     pub use_local_image: bool,
@@ -116,7 +127,8 @@ pub struct ResourceSettings {
     pub disk: Memory,
     /// The limit of processes and threads.
     pub processes: u32,
-    /// The timeout of one command. Has no effect yet.
+    /// The longest time of one command.
+    #[serde(deserialize_with = "deserialize_timeout")]
     pub timeout_minutes: u32,
 }
 
@@ -172,7 +184,8 @@ impl ModelSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitSettings {
-    /// Branches that are never pushed to. Has no effect yet.
+    /// Branches that no run delivers; `*` stands for any text.
+    #[serde(deserialize_with = "deserialize_branch_patterns")]
     pub protected_branches: Vec<String>,
     /// The author of the commits.
     pub worktree: GitIdentity,
@@ -187,21 +200,61 @@ impl Default for GitSettings {
     }
 }
 
-/// `[git.worktree]`: the author of the commits. Has no effect yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct GitIdentity {
-    pub name: String,
-    pub email: String,
+impl GitSettings {
+    /// Returns the protected name or pattern that a branch matches.
+    pub fn protecting(&self, branch: &str) -> Option<&str> {
+        let mut patterns = self.protected_branches.iter().map(String::as_str);
+        patterns.find(|pattern| matches_pattern(pattern, branch))
+    }
 }
 
-impl Default for GitIdentity {
-    fn default() -> Self {
-        Self {
-            name: "ralph".into(),
-            email: "ralph@localhost".into(),
-        }
+/// Returns whether a name matches a pattern in which `*` stands for any text.
+fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(name) = name.strip_prefix(start) else {
+        return false;
+    };
+    let mut ends = name.char_indices().map(|(end, _)| end).chain([name.len()]);
+    ends.any(|end| matches_pattern(rest, &name[end..]))
+}
+
+fn deserialize_branch_patterns<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error> {
+    let patterns = Vec::<String>::deserialize(deserializer)?;
+    for pattern in &patterns {
+        let is_bounded = pattern.matches('*').count() <= MAX_WILDCARDS;
+        let example = pattern.replace('*', "x");
+        BranchName::parse(&example)
+            .and_then(|_| {
+                is_bounded
+                    .then_some(())
+                    .ok_or("has too many `*`".to_owned())
+            })
+            .map_err(|why| serde::de::Error::custom(format!("branch `{pattern}` {why}")))?;
     }
+    Ok(patterns)
+}
+
+fn deserialize_reuse<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    if bool::deserialize(deserializer)? {
+        return Ok(true);
+    }
+    Err(serde::de::Error::custom(
+        "`false` is not supported: one container serves all iterations of a run; remove the line",
+    ))
+}
+
+fn deserialize_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let minutes = u32::deserialize(deserializer)?;
+    if (1..=MAX_TIMEOUT_MINUTES).contains(&minutes) {
+        return Ok(minutes);
+    }
+    Err(serde::de::Error::custom(format!(
+        "the timeout must be between 1 and {MAX_TIMEOUT_MINUTES} minutes"
+    )))
 }
 
 /// `[monitoring]`: settings of the display.
@@ -281,6 +334,24 @@ mod tests {
     }
 
     #[test]
+    fn a_protected_branch_is_a_name_or_a_pattern() {
+        let git = GitSettings {
+            protected_branches: ["main", "release/*", "*-stable"].map(String::from).into(),
+            worktree: GitIdentity::default(),
+        };
+        for (branch, pattern) in [
+            ("main", Some("main")),
+            ("release/1/2", Some("release/*")),
+            ("v1-stable", Some("*-stable")),
+            ("main2", None),
+            ("ralph/main", None),
+            ("release", None),
+        ] {
+            assert_eq!(git.protecting(branch), pattern, "{branch}");
+        }
+    }
+
+    #[test]
     fn unset_values_have_defaults() {
         let settings = parse(
             "[sandbox]\nprovider = \"docker\"\n[sandbox.network]\npolicy = \"allowlist\"\n\
@@ -305,7 +376,7 @@ mod tests {
         for (text, expected) in [
             (
                 "[sandbx]\n",
-                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `monitoring`",
+                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `monitoring`, `notify`",
             ),
             (
                 "# a comment\n[git]\n  pr_bsae = 1\n",
@@ -318,6 +389,38 @@ mod tests {
             (
                 "[sandbox.resources]\nmemory = \"lots\"\n",
                 "`ralph.toml` line 2, column 10: `lots` is not an amount of memory; write it like `8g` or `512m`",
+            ),
+            (
+                "[notify]\non = [\"always\"]\n",
+                "`ralph.toml` line 2, column 7: unknown variant `always`, expected one of `finished`, `failed`, `needs-you`",
+            ),
+            (
+                "[notify]\ncommand = [\"\"]\n",
+                "`ralph.toml` line 2, column 11: the program of the command is empty",
+            ),
+            (
+                "[notify]\nwebhook = \"http://example.com/x\"\n",
+                "`ralph.toml` line 2, column 11: a webhook with `http` must be on this machine; use `https`",
+            ),
+            (
+                "[sandbox]\nreuse_container = false\n",
+                "`ralph.toml` line 2, column 19: `false` is not supported: one container serves all iterations of a run; remove the line",
+            ),
+            (
+                "[sandbox.resources]\ntimeout_minutes = 0\n",
+                "`ralph.toml` line 2, column 19: the timeout must be between 1 and 1440 minutes",
+            ),
+            (
+                "[git]\nprotected_branches = [\"a b\"]\n",
+                "`ralph.toml` line 2, column 22: branch `a b` contains a space, which git does not allow",
+            ),
+            (
+                "[git.worktree]\nname = \"<x>\"\n",
+                "`ralph.toml` line 2, column 8: the author of commits cannot contain `<`, `>` or a control character",
+            ),
+            (
+                "[git.worktree]\nemail = \"\"\n",
+                "`ralph.toml` line 2, column 9: the author of commits needs a letter or digit, and no spaces around it",
             ),
             (
                 "[model]\nmax_outage = \"a while\"\n",

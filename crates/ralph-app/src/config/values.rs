@@ -29,6 +29,18 @@ impl Memory {
         self.bytes
     }
 
+    /// Formats a number of bytes in the largest unit without a remainder, as in `ralph.toml`.
+    pub fn written(bytes: u64) -> String {
+        let units = [(40, "t"), (30, "g"), (20, "m"), (10, "k")];
+        let unit = units
+            .into_iter()
+            .find(|(shift, _)| bytes > 0 && bytes % (1 << shift) == 0);
+        unit.map_or_else(
+            || bytes.to_string(),
+            |(shift, unit)| format!("{}{unit}", bytes >> shift),
+        )
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let lower = text.trim().to_ascii_lowercase();
         let lower = lower.strip_suffix('b').unwrap_or(&lower);

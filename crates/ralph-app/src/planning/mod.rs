@@ -10,6 +10,7 @@
 
 pub(crate) mod agent_script;
 pub mod container;
+mod effective_settings;
 pub mod network;
 pub(crate) mod pinned_settings;
 mod plan;
@@ -21,6 +22,7 @@ mod source_repository;
 mod task_file;
 pub mod worker;
 
+pub use effective_settings::{EffectiveSetting, effective_settings};
 pub use plan::{PlanPurpose, PlannedRun, model_choice, plan_run, require_git};
 pub(crate) use plan::{provider_errors, random_number, resolve_model};
 pub use request::{RunRequest, TASK_FILE};

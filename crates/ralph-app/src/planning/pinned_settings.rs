@@ -25,6 +25,7 @@ pub(crate) fn pin_settings(app: &App) -> Result<PinnedSettings, AppError> {
         }
         is_clean
     });
+    let settings = app.settings()?;
     Ok(PinnedSettings {
         directory: app
             .environment()
@@ -33,7 +34,10 @@ pub(crate) fn pin_settings(app: &App) -> Result<PinnedSettings, AppError> {
             .into_owned(),
         profiles,
         doctor_profile,
-        outage: app.settings()?.model.outage_policy(),
+        fallback_profile: app.environment().fallback_profile().map(str::to_owned),
+        outage: settings.model.outage_policy(),
+        author: Some(settings.git.worktree),
+        command_timeout_minutes: Some(settings.sandbox.resources.timeout_minutes),
     })
 }
 

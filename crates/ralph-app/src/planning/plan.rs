@@ -97,7 +97,7 @@ async fn complete(
         agent_script::require_committed_script(&access.preset, &source, &git).await?;
     }
     let title = (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string());
-    let wanted = contract.branch(task.title.as_deref());
+    let wanted = unprotected_branch(task, app)?;
     let branch = free_branch(&wanted, &source.path, &git, providers).await?;
     let mut notices = source.notices(&git, file).await;
     let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
@@ -140,6 +140,36 @@ async fn complete(
     Ok((plan, choice, notices))
 }
 
+/// Returns the name of the task's branch. Rejects one that the settings protect.
+fn unprotected_branch(task: &TaskFile, app: &App) -> Result<String, AppError> {
+    let branch = task.contract.branch(task.title.as_deref());
+    let git = app.settings()?.git;
+    let Some(pattern) = git.protecting(&branch) else {
+        return Ok(branch);
+    };
+    Err(AppError::usage(
+        format!("branch `{branch}` is protected"),
+        format!("`git.protected_branches` has `{pattern}`, and a run pushes to its branch"),
+        "choose another `target_branch_prefix` or `target_branch_slug` in the task file",
+    ))
+}
+
+/// Rejects an unknown fallback profile of the environment, if the task names none.
+fn require_fallback_profile(contract: &Contract, app: &App) -> Result<(), AppError> {
+    match app.environment().fallback_profile() {
+        Some(name) if contract.model_profile_fallback.is_none() => {
+            app.profiles()?.resolve(name).map(drop).map_err(|error| {
+                let error = AppError::from(error);
+                AppError {
+                    what: format!("RALPH_FALLBACK_MODEL_PROFILE: {}", error.what),
+                    ..error
+                }
+            })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Returns a new id of a run. Its suffix combines the millisecond with random bits, so that ids of
 /// the same second usually differ.
 pub(crate) fn new_id(now: Timestamp) -> RunId {
@@ -164,6 +194,7 @@ pub(crate) fn resolve_model(
     let (model, profile) = (request.model.as_deref(), request.profile.as_deref());
     let choice = model_choice(model, profile, task, app)?;
     if let Some(task) = task {
+        require_fallback_profile(&task.contract, app)?;
         require_price(&choice, task, &request.file)?;
     }
     models.create(&choice, &[])?;

@@ -4,10 +4,15 @@
 //!   [`StartQuestions`] asks the user.
 //! - [`prepare_start`] and [`prepare_resume`] return a [`ReadyRun`], which a front end drives and
 //!   displays.
+//! - [`Notifier`] notifies the user when a process ends its work on a run.
 //! - [`RunSummary`] and [`SteeringDetails`] describe a run.
 
 mod approval;
+mod cost;
 mod create_run;
+mod details;
+mod notify;
+mod notify_channels;
 mod ready_run;
 mod resume;
 mod start;
@@ -16,7 +21,10 @@ mod summary;
 mod unfinished_run;
 
 pub use approval::{ApprovalMode, StartQuestions, confirm_sandbox, require_approval};
+pub use cost::{CostGrouping, CostReport, CostRow, CostTotals, cost_report};
 pub use create_run::UnfinishedRunPolicy;
+pub use details::{BudgetEntry, CheckboxEntry, RunBudgets, RunDetails, VerifiedCommit};
+pub use notify::Notifier;
 pub use ready_run::ReadyRun;
 pub use resume::{ResumeOutcome, prepare_resume};
 pub use start::{PlanPreview, RunStart, plan_start, prepare_start, preview_start};

@@ -8,6 +8,7 @@ use ralph_engine::store::RunDir;
 use tokio::sync::watch;
 use tracing::Instrument as _;
 
+use super::notify::Notifier;
 use crate::error::AppError;
 
 /// A run whose journal is open and whose services are connected.
@@ -15,6 +16,7 @@ pub struct ReadyRun {
     pub(crate) dir: RunDir,
     pub(crate) journal: Journal,
     pub(crate) services: Services,
+    pub(crate) notifier: Notifier,
 }
 
 impl ReadyRun {
@@ -28,7 +30,13 @@ impl ReadyRun {
         &self.journal
     }
 
-    /// Drives the run until it ends, waits for the user or is interrupted.
+    /// Returns the notifier of the run's end, whose bell a front end rings.
+    pub fn notifier(&self) -> &Notifier {
+        &self.notifier
+    }
+
+    /// Drives the run until it ends, waits for the user or is interrupted, then sends the
+    /// notifications.
     pub async fn drive(self, interrupted: watch::Receiver<bool>) -> Result<RunStatus, AppError> {
         let dir = self.dir.clone();
         let span = tracing::info_span!("run", run = %self.journal.state().plan.run);
@@ -42,6 +50,12 @@ impl ReadyRun {
         ))
         .instrument(span)
         .await;
+        match &ended {
+            Ok(status) => self.notifier.notify_status(&dir, status).await,
+            // Another process works on the run.
+            Err(RunError::Journal(JournalError::Lost { .. })) => {}
+            Err(error) => self.notifier.notify_error(&dir, error.to_string()).await,
+        }
         ended.map_err(|error| run_failed(&dir, error))
     }
 }

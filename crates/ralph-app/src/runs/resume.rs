@@ -6,6 +6,7 @@ use ralph_core::ports::SandboxProvider;
 use ralph_core::run::{self, Command};
 use ralph_engine::journal::Journal;
 
+use super::notify::Notifier;
 use super::ready_run::ReadyRun;
 use crate::app::App;
 use crate::error::AppError;
@@ -66,6 +67,7 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
         dir,
         journal,
         services,
+        notifier: Notifier::new(&app, providers.models.network()),
     })))
 }
 

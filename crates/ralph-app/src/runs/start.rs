@@ -7,6 +7,7 @@ use ralph_core::task::TaskFile;
 use ralph_engine::store::RunDir;
 
 use super::create_run::{self, UnfinishedRunPolicy};
+use super::notify::Notifier;
 use super::ready_run::ReadyRun;
 use crate::app::App;
 use crate::checks::{StartFindings, check_start};
@@ -117,5 +118,6 @@ async fn prepare_in(
         dir: dir.clone(),
         journal,
         services,
+        notifier: Notifier::new(app, providers.models.network()),
     })
 }

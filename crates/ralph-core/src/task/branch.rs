@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::printable::name_character;
+
 /// The longest accepted branch name, in bytes.
 pub const MAX_BRANCH_BYTES: usize = 200;
 
@@ -53,7 +55,8 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     }
     let forbidden = |c: char| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c);
     if let Some(bad) = name.chars().find(|c| forbidden(*c)) {
-        return Err(format!("contains {bad:?}, which git does not allow"));
+        let bad = name_character(bad);
+        return Err(format!("contains {bad}, which git does not allow"));
     }
     for bad in ["..", "//", "@{"] {
         if name.contains(bad) {

@@ -152,6 +152,15 @@ pub enum SandboxKind {
 }
 
 impl SandboxKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::Local,
+        Self::Docker,
+        Self::DockerSandbox,
+        Self::Tart,
+        Self::Daytona,
+    ];
+
     /// Returns the name used in the front matter and by `--sandbox`.
     pub fn name(self) -> &'static str {
         match self {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::lint::{FindingLocation, LintFinding, to_u32};
+use crate::printable::name_character;
 
 /// The largest accepted task file, in bytes.
 pub const MAX_TASK_BYTES: usize = 256 * 1024;
@@ -76,7 +77,10 @@ fn refuse_control_characters(text: &str) -> Result<(), LintFinding> {
     };
     Err(LintFinding::error(
         "control-character",
-        format!("the file contains the control character {character:?}{more}"),
+        format!(
+            "the file contains the control character {}{more}",
+            name_character(character)
+        ),
         "remove it; line breaks and tabs are the only control characters allowed",
     )
     .at_location(FindingLocation {

@@ -32,7 +32,7 @@ const ROTATION_REQUESTED: &str = "a person wants a fresh iteration";
 /// The reason for skipping actions when a budget is used up.
 const OUT_OF_BUDGET: &str = "a budget is used up";
 
-/// The longest timeout of a command, whatever the model asks for.
+/// The longest timeout of a command in runs whose plan has none, whatever the model asks for.
 const MAX_TIMEOUT: Duration = Duration::from_hours(2);
 
 /// An action that was started before a restart, with the digest that its file will have.
@@ -345,7 +345,8 @@ async fn run_command(
     timeout: Duration,
 ) -> Result<ActionEffect, RunError> {
     let dir = cwd.map_or_else(SandboxPath::repo, SandboxPath::in_repo);
-    let exec = Exec::shell(command, timeout.min(MAX_TIMEOUT)).in_dir(dir);
+    let timeout = timeout.min(run.recorder.command_timeout(MAX_TIMEOUT));
+    let exec = Exec::shell(command, timeout).in_dir(dir);
     let live = run.recorder.live_output(LiveSource::Command(command));
     let mut capture = Capture::new(&run.recorder.redactor).with_live(live);
     let outcome = match run

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ralph_core::event::{SandboxEvent, SandboxPurpose};
 use ralph_core::id::CommitId;
+use ralph_core::plan::GitIdentity;
 use ralph_core::ports::{Exec, ExecOutcome, Sandbox};
 use ralph_core::surface::{ChangedPath, PathChange};
 
@@ -123,6 +124,8 @@ async fn execute_in_room(
     git.install(BundleSource {
         bundle: &bundle.file,
         branch: &bundle.branch,
+        // Nothing commits in a clean room.
+        author: &GitIdentity::default(),
     })
     .await?;
     git.check_out_commit(&tree.commit).await?;
@@ -139,7 +142,7 @@ async fn execute_in_room(
     let title = format!("{command}   # in the clean room");
     let live = recorder.live_output(LiveSource::Command(&title));
     let mut capture = Capture::new(&recorder.redactor).with_live(live);
-    let timeout = CHECK_TIMEOUT.min(recorder.time_left());
+    let timeout = recorder.command_timeout(CHECK_TIMEOUT);
     let running = room.exec(Exec::shell(command, timeout), None, &mut capture);
     let outcome = attend(&mut recorder.journal, controls, running).await??;
     Ok(RoomResult {

@@ -56,9 +56,14 @@ pub(crate) fn body(facts: &PullRequestFacts<'_>) -> String {
     let state = facts.state;
     let _ = write!(
         body,
-        "\n## Run\n\n- run `{}`, {} iterations, {} input and {} output tokens, {}\n- commit `{}`\n",
+        "\n## Run\n\n- run `{}`, {} {}, {} input and {} output tokens, {}\n- commit `{}`\n",
         state.plan.run,
         state.iteration,
+        if state.iteration == 1 {
+            "iteration"
+        } else {
+            "iterations"
+        },
         state.usage.input_tokens,
         state.usage.output_tokens,
         state.cost,

@@ -180,13 +180,12 @@ fn describe_applied(
     profile: Option<&str>,
     refused: &[String],
 ) -> String {
-    let guardrail_noun = if guardrails == 1 {
-        "guardrail"
-    } else {
-        "guardrails"
+    let plural = |number: usize, noun: &str| match number {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
     };
-    let edit_noun = if edits == 1 { "edit" } else { "edits" };
-    let mut done = format!("{guardrails} {guardrail_noun}, {edits} {edit_noun} of the task");
+    let (guardrails, edits) = (plural(guardrails, "guardrail"), plural(edits, "edit"));
+    let mut done = format!("{guardrails}, {edits} of the task");
     // Writing to a String cannot fail.
     if let Some(profile) = profile {
         let _ = write!(done, ", profile `{profile}`");

@@ -120,7 +120,7 @@ fn choose_doctor_model(
     let wanted = doctor::select_profile(
         contract.doctor_profile.as_deref(),
         services.profiles.doctor.as_deref(),
-        contract.model_profile_fallback.as_deref(),
+        services.fallback_profile(contract),
     );
     if let Some(profile) = wanted.map(str::to_owned) {
         match services.model_for_profile(&profile, recorder.state()) {

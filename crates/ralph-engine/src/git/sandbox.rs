@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ralph_core::id::CommitId;
 use ralph_core::path::{SandboxPath, WorkspacePath};
+use ralph_core::plan::GitIdentity;
 use ralph_core::ports::{
     Exec, ExecProgram, ExecStatus, OutputSink, OutputStream, Sandbox, SandboxError,
 };
@@ -54,6 +55,8 @@ pub struct SandboxGit<'a> {
 pub struct BundleSource<'a> {
     pub bundle: &'a Path,
     pub branch: &'a str,
+    /// The author of commits in the sandbox.
+    pub author: &'a GitIdentity,
 }
 
 pub(super) struct GitOutput {
@@ -177,12 +180,14 @@ impl<'a> SandboxGit<'a> {
         let script = "set -e; rm -rf clone; \
             git clone --quiet --no-checkout --template= --branch \"$BRANCH\" in.bundle clone; \
             cd clone; git remote remove origin; \
-            git config user.name ralph; git config user.email ralph@localhost; git config gc.auto 0; \
+            git config user.name \"$AUTHOR_NAME\"; git config user.email \"$AUTHOR_EMAIL\"; git config gc.auto 0; \
             mkdir -p .git/info; printf '/.ralph\\n/ralph_task.md\\n' > .git/info/exclude; \
             cd ..; rm -rf ../repo/.git; mv clone/.git ../repo/.git; rm -rf clone in.bundle";
         let exec = Exec::shell(script, TIMEOUT)
             .in_dir(SandboxPath::scratch())
-            .with_env("BRANCH", origin.branch);
+            .with_env("BRANCH", origin.branch)
+            .with_env("AUTHOR_NAME", &origin.author.name)
+            .with_env("AUTHOR_EMAIL", &origin.author.email);
         self.exec_outside_repo(exec).await?.into_stdout("clone")?;
         Ok(())
     }

@@ -130,7 +130,8 @@ fn accept_reply(recorder: &mut Recorder, response: Response) -> Result<Response,
         return Ok(response);
     }
     let (summary, actions) = (response.summary.clone(), response.actions.len());
-    recorder.log_activity(&format!("reply: {summary} ({actions} actions)"))?;
+    let noun = if actions == 1 { "action" } else { "actions" };
+    recorder.log_activity(&format!("reply: {summary} ({actions} {noun})"))?;
     let iteration = recorder.state().iteration;
     let repaired = response.repaired;
     recorder.append(ModelEvent::ReplyAccepted {

@@ -185,7 +185,7 @@ fn available_mitigations(
     let contract = pinned.contract();
     let in_use = recorder.state().profile.as_deref();
     let in_use = in_use.or(contract.model_profile_default.as_deref());
-    let wanted = contract.model_profile_fallback.as_deref();
+    let wanted = services.fallback_profile(contract);
     let fallback = mitigation::fallback_profile(wanted, in_use).and_then(|profile| {
         Services::check_profile_switch(recorder.state())?;
         let chosen = services.model_for_profile(&profile, recorder.state());

@@ -8,6 +8,8 @@ use super::allow::AllowArgs;
 use super::attach::AttachArgs;
 use super::audit::AuditArgs;
 use super::completions::CompletionsArgs;
+use super::config::{ConfigArgs, ConfigCommand};
+use super::cost::CostArgs;
 use super::debug::DebugArgs;
 use super::demo::DemoArgs;
 use super::diagnose::DiagnoseArgs;
@@ -21,6 +23,7 @@ use super::preflight::PreflightArgs;
 use super::profile::ProfileArgs;
 use super::proxy::ProxyArgs;
 use super::prune::PruneArgs;
+use super::replay::ReplayArgs;
 use super::resume::ResumeArgs;
 use super::run::RunArgs;
 use super::run_arg::RunArg;
@@ -57,10 +60,11 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "debug",
         ],
     ),
-    ("Inspect", &["export", "audit"]),
+    ("Inspect", &["cost", "export", "audit"]),
     (
         "Set up",
         &[
+            "config",
             "models",
             "store-token",
             "check-token",
@@ -74,6 +78,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Maintain", &["preflight", "selftest", "prune-sandboxes"]),
 ];
 
+/// The version with the commit, if it is known. The reference and the manual pages have only the
+/// version.
+const VERSION: &str = env!("RALPH_VERSION_TEXT");
+
 /// Returns the command line, with its commands in groups.
 pub(super) fn command_line() -> clap::Command {
     let command = Cli::command();
@@ -81,7 +89,7 @@ pub(super) fn command_line() -> clap::Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
         grouped_commands(&command)
     );
-    command.help_template(template)
+    command.help_template(template).version(VERSION)
 }
 
 fn grouped_commands(command: &clap::Command) -> String {
@@ -160,6 +168,16 @@ pub(super) enum CliCommand {
     Task(TaskArgs),
     /// Write the branch of a run into an empty directory
     Export(ExportArgs),
+    /// Show the effective settings and where each comes from
+    #[command(
+        after_help = "Examples:\n  ralph config\n  ralph config get sandbox.provider\n  ralph config --json | jq '.[] | select(.source != \"default\")'\n\nYour own settings are in ~/.config/ralph/config.toml, those of a project in its ralph.toml."
+    )]
+    Config(ConfigArgs),
+    /// Show the cost of all runs, by run, day, repository or model
+    #[command(
+        after_help = "Examples:\n  ralph cost\n  ralph cost --since 7d --by model\n  ralph cost --by day --json | jq .total.cost_usd"
+    )]
+    Cost(CostArgs),
     /// List the model profiles, try one, or store newer prices
     #[command(
         after_help = "Examples:\n  ralph models\n  ralph models test default-cheap\n  ralph models update-prices model_prices.json\n  ralph models --json | jq '.[] | select(.usable).profile'"
@@ -196,7 +214,7 @@ pub(super) enum CliCommand {
     /// Check a run's records using only its files and git
     Audit(AuditArgs),
     /// Print the output of a run again, from its journal
-    Replay(RunArg),
+    Replay(ReplayArgs),
     /// Store the credential of an agent
     #[command(
         after_help = "Examples:\n  ralph store-token\n  ralph store-token --agent codex < key.txt\n  echo '{\"accessToken\":\"…\",\"baseUrl\":\"https://gateway.example\"}' | ralph store-token --auth gateway\n\nExit codes: 0 stored, 1 not stored"
@@ -251,6 +269,9 @@ impl CliCommand {
             | Self::Run(RunArgs { json, .. })
             | Self::Runs(RunsArgs { json })
             | Self::Show(ShowArgs { json, .. })
+            | Self::Logs(LogsArgs { json, .. })
+            | Self::Replay(ReplayArgs { json, .. })
+            | Self::Cost(CostArgs { json, .. })
             | Self::Attach(AttachArgs { json, .. })
             | Self::Resume(ResumeArgs { json, .. })
             | Self::Diagnose(DiagnoseArgs { json, .. })
@@ -260,6 +281,10 @@ impl CliCommand {
             | Self::Selftest(SelftestArgs { json, .. })
             | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
             Self::Image(args) => args.is_json(),
+            Self::Config(ConfigArgs { json, command }) => match command {
+                Some(ConfigCommand::Get { json, .. }) => *json,
+                None => *json,
+            },
             Self::Models(ModelsArgs { json, command }) => {
                 let json_of_command = match command {
                     Some(
@@ -270,7 +295,6 @@ impl CliCommand {
                 *json || json_of_command
             }
             Self::Init(_)
-            | Self::Logs(_)
             | Self::Pause(_)
             | Self::Rotate(_)
             | Self::Stop(_)
@@ -282,7 +306,6 @@ impl CliCommand {
             | Self::Message(_)
             | Self::Allow(_)
             | Self::Debug(_)
-            | Self::Replay(_)
             | Self::StoreToken(_)
             | Self::CheckToken(_)
             | Self::GetToken(_)

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::CommandFactory as _;
+use clap_complete::Shell;
 use ralph_app::AppError;
 
 use super::command_line::Cli;
@@ -13,15 +14,94 @@ use super::exit::ExitCode;
 pub(super) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
-    pub shell: clap_complete::Shell,
+    pub shell: Shell,
 }
+
+/// The function of the generated scripts for bash and zsh, which becomes the second choice.
+const STATIC_FUNCTION: &str = "_ralph() {";
+
+const BASH: &str = r#"
+_ralph() {
+    local value
+    COMPREPLY=()
+    while IFS= read -r value; do
+        COMPREPLY+=("$value")
+    done < <("${COMP_WORDS[0]}" __complete "$COMP_CWORD" "${COMP_WORDS[@]}" 2>/dev/null)
+    if [[ ${#COMPREPLY[@]} -eq 0 ]]; then
+        _ralph_static "$@"
+    fi
+}
+
+"#;
+
+const ZSH: &str = r#"
+_ralph() {
+    local -a values
+    values=("${(@f)$("${words[1]}" __complete $((CURRENT - 1)) "${words[@]}" 2>/dev/null)}")
+    if [[ -n "${values[1]}" ]]; then
+        compadd -a values
+    else
+        _ralph_static "$@"
+    fi
+}
+
+"#;
+
+const FISH: &str = r#"
+function __ralph_values
+    set -l words (commandline -opc) (commandline -ct)
+    ralph __complete (math (count $words) - 1) $words 2>/dev/null
+end
+complete -c ralph -a "(__ralph_values)"
+"#;
 
 /// Prints the script.
 pub(super) fn run(args: &CompletionsArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "ralph", &mut script);
-    context
-        .output()
-        .print_text(&String::from_utf8_lossy(&script))?;
+    context.output().print_text(&script(args.shell))?;
     Ok(ExitCode::Success)
+}
+
+/// Returns the generated script, with the values of `ralph __complete` for the shells that can show
+/// them: runs, profiles, agents and keys of settings.
+fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "ralph", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    let with_values = |function: &str| {
+        let (start, rest) = script.split_once(STATIC_FUNCTION)?;
+        Some(format!(
+            "{start}{}_ralph_static() {{{rest}",
+            function.trim_start()
+        ))
+    };
+    let extended = match shell {
+        Shell::Bash => with_values(BASH),
+        Shell::Zsh => with_values(ZSH),
+        Shell::Fish => Some(format!("{script}{FISH}")),
+        // Other shells, and those of a later version, have the static script.
+        _ => None,
+    };
+    extended.unwrap_or_else(|| script.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_ask_for_values() {
+        for shell in [Shell::Bash, Shell::Zsh] {
+            let script = script(shell);
+            assert_eq!(
+                script.matches("\n_ralph() {").count()
+                    + usize::from(script.starts_with("_ralph() {")),
+                1,
+                "{shell}"
+            );
+            assert!(script.contains("_ralph_static() {"), "{shell}");
+            assert!(script.contains("__complete"), "{shell}");
+        }
+        assert!(script(Shell::Fish).contains("__ralph_values"));
+        assert!(!script(Shell::PowerShell).contains("__complete"));
+    }
 }

@@ -12,14 +12,17 @@ use super::command_line::{Cli, CliCommand, command_line};
 use super::context::Context;
 use super::exit::ExitCode;
 use super::{
-    allow, argument_order, attach, audit, completions, debug, demo, diagnose, export, image, init,
-    lint, logs, models, preflight, profile, proxy, prune, replay, resume, run, runs, selftest,
-    show, steer, task, tokens, trust, usage,
+    allow, argument_order, attach, audit, complete, completions, config, cost, debug, demo,
+    diagnose, export, image, init, lint, logs, models, preflight, profile, proxy, prune, replay,
+    resume, run, runs, selftest, show, steer, task, tokens, trust, usage,
 };
 
 /// Runs the program: parses the arguments, executes the command and reports errors.
 pub fn main() -> std::process::ExitCode {
     disable_process_inspection();
+    if let Some(words) = complete::requested_words() {
+        return complete::run(&words, &Context::new(process_environment())).into();
+    }
     let arguments: Vec<OsString> = argument_order::command_first(std::env::args_os().collect());
     let matches = command_line().try_get_matches_from(&arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -73,6 +76,8 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::Profile(args) => block_on(profile::run(args, context)),
         CliCommand::Task(args) => block_on(task::run(args, context)),
         CliCommand::Export(args) => block_on(export::run(args, context)),
+        CliCommand::Config(args) => config::run(&args, context),
+        CliCommand::Cost(args) => cost::run(&args, context),
         CliCommand::Models(args) => models::run(args, context),
         CliCommand::Guardrail(args) => block_on(steer::guardrail(args, context)),
         CliCommand::Note(args) => block_on(steer::note(args, context)),

@@ -1,5 +1,7 @@
 //! Drives a run in the foreground: shows it, handles signals and returns its exit code.
 
+use std::io::{IsTerminal as _, Write as _};
+
 use ralph_app::AppError;
 use ralph_app::follow::{JournalFollower, POLL_INTERVAL};
 use ralph_app::runs::ReadyRun;
@@ -39,6 +41,7 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
         show_new(&mut reader, &mut view);
     });
     let signal_task = tokio::task::spawn(forward_signals(interrupt));
+    let notifier = run.notifier().clone();
     let result = run.drive(interrupted).await;
     signal_task.abort();
     // The journal is closed now, so the view ends after the last record.
@@ -47,8 +50,24 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
     }
     let _run = span.entered();
     let status = result.inspect_err(|error| tracing::warn!(%error, "the run cannot continue"))?;
-    tracing::info!(?status, "this process has ended its work on the run");
+    tracing::info!(
+        status = status.as_str(),
+        "this process has ended its work on the run"
+    );
+    if notifier.rings_bell(&status) {
+        ring_bell();
+    }
     Ok(ExitCode::for_status(&status))
+}
+
+/// Rings the bell of the terminal, if there is one.
+fn ring_bell() {
+    let mut stderr = std::io::stderr();
+    if stderr.is_terminal()
+        && let Err(error) = stderr.write_all(b"\x07")
+    {
+        tracing::debug!(%error, "cannot ring the bell");
+    }
 }
 
 /// Shows the records that were written since the last call.

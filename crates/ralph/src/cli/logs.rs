@@ -8,9 +8,11 @@ use std::path::PathBuf;
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::follow::POLL_INTERVAL;
+use ralph_core::parse_value;
 use ralph_engine::durable::StoreError;
-use ralph_engine::live_output::LiveFollower;
+use ralph_engine::live_output::{LiveFollower, LiveLine};
 use ralph_engine::store::RunDir;
+use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::ExitCode;
@@ -31,6 +33,9 @@ pub(super) struct LogsArgs {
     /// Print the errors instead
     #[arg(long)]
     pub errors: bool,
+    /// Print JSON, one line of the log per line
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The number of bytes that are read at once; a longer line is printed in pieces.
@@ -50,7 +55,10 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppErr
     let mut log = LogTail {
         path: dir.file(name),
         offset: 0,
-        output: context.output(),
+        output: LogOutput {
+            output: context.output(),
+            is_json: args.json,
+        },
     };
     if args.follow {
         // Live output is not part of the error log.
@@ -94,7 +102,7 @@ fn print_live(
     dir: &RunDir,
     live: &mut LiveFollower,
     limit: usize,
-    output: CliOutput,
+    output: LogOutput,
 ) -> Result<StdoutReader, AppError> {
     let lines = live
         .read_new()
@@ -103,8 +111,57 @@ fn print_live(
     if lines.is_empty() {
         return Ok(StdoutReader::Connected);
     }
-    let lines: Vec<StyledLine> = lines.iter().map(live_line).collect();
-    output.print_lines(&lines)
+    output.print_live(lines)
+}
+
+/// The format of the log on standard output.
+#[derive(Clone, Copy)]
+struct LogOutput {
+    output: CliOutput,
+    is_json: bool,
+}
+
+impl LogOutput {
+    /// Prints lines of the log file.
+    fn print_log(self, text: &str) -> Result<StdoutReader, AppError> {
+        if self.is_json {
+            self.print_entries(text.lines().map(log_entry))
+        } else {
+            self.output.print_text(&sanitize::text(text))
+        }
+    }
+
+    /// Prints lines of the live output.
+    fn print_live(self, lines: &[LiveLine]) -> Result<StdoutReader, AppError> {
+        if self.is_json {
+            let entry = |line: &LiveLine| json!({ "live_output": line.text });
+            return self.print_entries(lines.iter().map(entry));
+        }
+        let lines: Vec<StyledLine> = lines.iter().map(live_line).collect();
+        self.output.print_lines(&lines)
+    }
+
+    fn print_entries(self, entries: impl Iterator<Item = Value>) -> Result<StdoutReader, AppError> {
+        for entry in entries {
+            if self.output.print_json(&entry)? == StdoutReader::Disconnected {
+                return Ok(StdoutReader::Disconnected);
+            }
+        }
+        Ok(StdoutReader::Connected)
+    }
+}
+
+/// Returns the parts of a log line. A line without a time and an iteration has only a text.
+fn log_entry(line: &str) -> Value {
+    let parts = line.split_once(" iteration=").and_then(|(at, rest)| {
+        let at = parse_value::<jiff::Timestamp>(at)?;
+        let (iteration, text) = rest.split_once(' ')?;
+        Some((at, parse_value::<u32>(iteration)?, text))
+    });
+    match parts {
+        Some((at, iteration, text)) => json!({"at": at, "iteration": iteration, "text": text}),
+        None => json!({"text": line}),
+    }
 }
 
 /// The handling of an incomplete last line.
@@ -120,7 +177,7 @@ enum PartialLine {
 struct LogTail {
     path: PathBuf,
     offset: u64,
-    output: CliOutput,
+    output: LogOutput,
 }
 
 impl LogTail {
@@ -147,7 +204,7 @@ impl LogTail {
             }
             self.offset += length as u64;
             let text = String::from_utf8_lossy(&bytes[..length]);
-            if self.output.print_text(&sanitize::text(&text))? == StdoutReader::Disconnected {
+            if self.output.print_log(&text)? == StdoutReader::Disconnected {
                 return Ok(StdoutReader::Disconnected);
             }
         }

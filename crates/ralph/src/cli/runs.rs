@@ -22,7 +22,10 @@ pub(super) struct RunsArgs {
 const HEADER: [&str; 8] = [
     "RUN", "TASK", "STATUS", "ITER", "LOOP", "COST", "ACTIVE", "PR",
 ];
+const TASK_COLUMN: usize = 1;
 const STATUS_COLUMN: usize = 2;
+/// The minimum width of the column of the task on a narrow terminal.
+const MIN_TASK_WIDTH: usize = 8;
 /// The maximum width of a column, except the last one.
 const MAX_COLUMN_WIDTH: usize = 40;
 
@@ -41,7 +44,8 @@ pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppErr
     } else if summaries.is_empty() {
         output.print_lines(&[StyledLine::from_text("no runs yet; `ralph run` starts one")])?;
     } else {
-        output.print_lines(&table(&summaries, context.app.clock().now()))?;
+        let columns = output.style().columns();
+        output.print_lines(&table(&summaries, context.app.clock().now(), columns))?;
         let unreadable = summaries.iter().filter(|run| run.status == NEEDS_UPGRADE);
         let notes: Vec<StyledLine> = unreadable.filter_map(unreadable_note).collect();
         output.print_lines(&notes)?;
@@ -49,7 +53,11 @@ pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppErr
     Ok(ExitCode::Success)
 }
 
-fn table(summaries: &[RunSummary], now: jiff::Timestamp) -> Vec<StyledLine> {
+fn table(
+    summaries: &[RunSummary],
+    now: jiff::Timestamp,
+    columns: Option<usize>,
+) -> Vec<StyledLine> {
     let rows: Vec<[String; 8]> = summaries.iter().map(|summary| row(summary, now)).collect();
     let mut widths = HEADER.map(str::len);
     for row in &rows {
@@ -57,6 +65,7 @@ fn table(summaries: &[RunSummary], now: jiff::Timestamp) -> Vec<StyledLine> {
             *column = (*column).max(width::columns(cell)).min(MAX_COLUMN_WIDTH);
         }
     }
+    shrink_task(&mut widths, columns);
     let header = HEADER
         .iter()
         .zip(widths)
@@ -83,6 +92,21 @@ fn table(summaries: &[RunSummary], now: jiff::Timestamp) -> Vec<StyledLine> {
         )
     });
     std::iter::once(header).chain(body).collect()
+}
+
+/// Shortens the column of the task, so that a narrow terminal shows all columns up to the last one.
+fn shrink_task(widths: &mut [usize; 8], columns: Option<usize>) {
+    let Some(columns) = columns else {
+        return;
+    };
+    let used: usize = widths
+        .iter()
+        .take(HEADER.len() - 1)
+        .map(|width| width + 2)
+        .sum();
+    let task = &mut widths[TASK_COLUMN];
+    let excess = used.saturating_sub(columns);
+    *task = task.saturating_sub(excess).max(MIN_TASK_WIDTH.min(*task));
 }
 
 fn row(summary: &RunSummary, now: jiff::Timestamp) -> [String; 8] {

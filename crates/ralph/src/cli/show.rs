@@ -3,11 +3,9 @@
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
-use ralph_app::runs::{RunSummary, SteeringDetails};
+use ralph_app::runs::{RunDetails, RunSummary, SteeringDetails};
 use ralph_core::state::RunState;
-use ralph_core::verdict::{TestCount, VerifyFinding};
 use ralph_engine::store::RunDir;
-use serde::Serialize;
 
 use super::context::Context;
 use super::exit::ExitCode;
@@ -31,16 +29,11 @@ pub(super) struct ShowArgs {
 pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let state = dir.state()?;
-    let summary = RunSummary::from_state(&dir, &state);
     let output = context.output();
     if args.json {
-        output.print_json(&RunDetails {
-            summary,
-            steering: SteeringDetails::from_state(&state),
-            tests: state.verified_tests,
-            findings: state.findings,
-        })?;
+        output.print_json(&RunDetails::from_state(&dir, &state))?;
     } else {
+        let summary = RunSummary::from_state(&dir, &state);
         let style = match output.style().columns() {
             Some(columns) => Style::Rich { columns },
             None => Style::Plain,
@@ -54,21 +47,6 @@ pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, AppErr
         ))?;
     }
     Ok(ExitCode::Success)
-}
-
-/// The JSON of a run: its summary, steering details and last verdict.
-#[derive(Serialize)]
-struct RunDetails {
-    #[serde(flatten)]
-    summary: RunSummary,
-    #[serde(flatten)]
-    steering: SteeringDetails,
-    /// The tests of the last verification, if they could be counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tests: Option<TestCount>,
-    /// The qualifications of the last clean-room verdict.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    findings: Vec<VerifyFinding>,
 }
 
 fn run_lines(

@@ -1,5 +1,6 @@
 //! Lines of `ralph show` about hosts, provider tools and messages.
 
+use ralph_app::format;
 use ralph_app::runs::{BlockedHostEntry, MessageEntry, ShownProviderTool, SteeringDetails};
 use ralph_core::event::MessageState;
 
@@ -30,11 +31,8 @@ pub(super) fn steering_lines(details: &SteeringDetails) -> Vec<StyledLine> {
         fields.push(("blocked", format!("and {more} more, in `--json`")));
     }
     if details.further_blocked > 0 {
-        let count = details.further_blocked;
-        fields.push((
-            "blocked",
-            format!("and {count} further hosts, in `egress.jsonl`"),
-        ));
+        let hosts = format::plural(details.further_blocked, "further host", "further hosts");
+        fields.push(("blocked", format!("and {hosts}, in `egress.jsonl`")));
     }
     let tools = details.provider_tools.iter().take(MAX_LISTED_HOSTS);
     fields.extend(tools.map(|tool| {

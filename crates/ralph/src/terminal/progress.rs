@@ -20,6 +20,7 @@ impl ProgressDisplay {
         let screen = match mode {
             OutputMode::Rich(width, SpinnerVisibility::Shown) => Screen::with_spinner(out, width),
             OutputMode::Rich(_, SpinnerVisibility::Hidden)
+            | OutputMode::Uncoloured(_)
             | OutputMode::Plain
             | OutputMode::Json => Screen::without_spinner(out),
         };
@@ -34,6 +35,7 @@ impl ProgressDisplay {
     pub fn line(&self, line: &StyledLine) {
         let (colour, columns) = match self.mode {
             OutputMode::Rich(width, _) => (Colour::Used, Some(width.columns())),
+            OutputMode::Uncoloured(width) => (Colour::Unused, Some(width.columns())),
             OutputMode::Plain => (Colour::Unused, None),
             OutputMode::Json => return,
         };

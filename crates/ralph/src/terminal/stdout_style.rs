@@ -38,6 +38,8 @@ impl Width {
 pub enum StdoutStyle {
     /// A terminal with colours.
     Rich(Width),
+    /// A terminal of a user who wants no colours: bars and the width, but no escape sequence.
+    Uncoloured(Width),
     /// Lines without any escape sequence.
     Plain,
 }
@@ -49,10 +51,14 @@ impl StdoutStyle {
     }
 
     fn for_terminal(environment: &Environment, is_terminal: bool) -> Self {
-        if is_terminal && environment.wants_colour() {
-            Self::Rich(Width::Terminal(environment.columns().unwrap_or(80)))
+        if !is_terminal || environment.is_dumb_terminal() {
+            return Self::Plain;
+        }
+        let width = Width::Terminal(environment.columns().unwrap_or(80));
+        if environment.wants_colour() {
+            Self::Rich(width)
         } else {
-            Self::Plain
+            Self::Uncoloured(width)
         }
     }
 
@@ -60,14 +66,14 @@ impl StdoutStyle {
     pub fn colour(self) -> Colour {
         match self {
             Self::Rich(_) => Colour::Used,
-            Self::Plain => Colour::Unused,
+            Self::Uncoloured(_) | Self::Plain => Colour::Unused,
         }
     }
 
     /// Returns the maximum number of columns of a line, if limited.
     pub fn columns(self) -> Option<usize> {
         match self {
-            Self::Rich(width) => Some(width.columns()),
+            Self::Rich(width) | Self::Uncoloured(width) => Some(width.columns()),
             Self::Plain => None,
         }
     }
@@ -76,6 +82,7 @@ impl StdoutStyle {
     pub fn output_mode(self, spinner: SpinnerVisibility) -> OutputMode {
         match self {
             Self::Rich(width) => OutputMode::Rich(width, spinner),
+            Self::Uncoloured(width) => OutputMode::Uncoloured(width),
             Self::Plain => OutputMode::Plain,
         }
     }
@@ -106,6 +113,10 @@ mod tests {
         );
         assert_eq!(
             style(&[("TERM", "xterm"), ("NO_COLOR", "1")], true),
+            StdoutStyle::Uncoloured(Width::Terminal(80))
+        );
+        assert_eq!(
+            style(&[("TERM", "dumb"), ("NO_COLOR", "1")], true),
             StdoutStyle::Plain
         );
         assert_eq!(style(&[("TERM", "dumb")], true), StdoutStyle::Plain);

@@ -48,11 +48,16 @@ pub enum Colour {
     Unused,
 }
 
+/// The columns that stay of a shortened text.
+const MIN_SHORTENED: usize = 10;
+
 /// A line of output.
 #[derive(Debug, Clone, Default)]
 pub struct StyledLine {
     margin: Option<(Tone, &'static str)>,
     spans: Vec<(Tone, String)>,
+    /// The span that is shortened first if the line is too long.
+    shortened: Option<usize>,
     right: String,
     wrapped: Option<(Tone, String)>,
 }
@@ -75,6 +80,14 @@ impl StyledLine {
         let safe = sanitize::text(text).replace(['\n', '\t'], " ");
         self.spans.push((tone, safe));
         self
+    }
+
+    /// Adds text that is shortened first if the line is too long, such as a command in front of its
+    /// result.
+    #[must_use]
+    pub fn shortened(mut self, tone: Tone, text: &str) -> Self {
+        self.shortened = Some(self.spans.len());
+        self.span(tone, text)
     }
 
     /// Adds ordinary text.
@@ -106,6 +119,7 @@ impl StyledLine {
     #[must_use]
     pub fn indented(mut self) -> Self {
         self.spans.insert(0, (Tone::Plain, "  ".to_owned()));
+        self.shortened = self.shortened.map(|index| index + 1);
         self
     }
 
@@ -152,6 +166,20 @@ impl StyledLine {
         format!("{head}{}", painted.join(&below))
     }
 
+    /// Returns a piece, shortened if it is the one that gives way in a line that is too long.
+    fn fitted(&self, index: usize, piece: &str, room: Option<usize>) -> String {
+        let spans = self.spans.iter();
+        let total: usize = spans.map(|(_, piece)| width::columns(piece)).sum();
+        match room {
+            Some(room) if total > room && self.shortened == Some(index) => {
+                let columns = width::columns(piece);
+                let left = columns.saturating_sub(total - room);
+                width::truncate(piece, left.max(MIN_SHORTENED.min(columns)))
+            }
+            Some(_) | None => piece.to_owned(),
+        }
+    }
+
     fn render_left(&self, colour: Colour, width: Option<usize>) -> String {
         let reserved = if self.right.is_empty() {
             0
@@ -161,7 +189,8 @@ impl StyledLine {
         let room = width.map(|width| width.saturating_sub(reserved));
         let mut text = String::new();
         let mut used = 0;
-        for (tone, piece) in &self.spans {
+        for (index, (tone, piece)) in self.spans.iter().enumerate() {
+            let piece = &self.fitted(index, piece, room);
             let piece = match room {
                 Some(room) => width::truncate(piece, room.saturating_sub(used)),
                 None => piece.clone(),
@@ -206,6 +235,22 @@ mod tests {
         assert_eq!(
             line.render(Colour::Used, Some(9)),
             "ab\u{1b}[31mcd…\u{1b}[0m \u{1b}[2m12s\u{1b}[0m"
+        );
+    }
+
+    #[test]
+    fn a_result_stays_behind_a_long_command() {
+        let line = StyledLine::from_text("  ✗ ")
+            .shortened(Tone::Plain, "run cargo test --workspace --all-features")
+            .plain(" · exit 101")
+            .right_aligned("2m 05s");
+        assert_eq!(
+            line.render(Colour::Unused, Some(40)),
+            "  ✗ run cargo test --… · exit 101 2m 05s"
+        );
+        assert_eq!(
+            line.indented().render(Colour::Unused, Some(40)),
+            "    ✗ run cargo test … · exit 101 2m 05s"
         );
     }
 

@@ -26,6 +26,8 @@ pub enum SpinnerVisibility {
 pub enum OutputMode {
     /// Colours and bars for a terminal.
     Rich(Width, SpinnerVisibility),
+    /// Bars for a terminal, without any escape sequence.
+    Uncoloured(Width),
     /// Plain lines that do not depend on a terminal.
     Plain,
     /// JSON, one record per line, as in the journal.
@@ -45,6 +47,7 @@ impl RunView {
         let screen = match mode {
             OutputMode::Rich(width, SpinnerVisibility::Shown) => Screen::with_spinner(out, width),
             OutputMode::Rich(_, SpinnerVisibility::Hidden)
+            | OutputMode::Uncoloured(_)
             | OutputMode::Plain
             | OutputMode::Json => Screen::without_spinner(out),
         };
@@ -64,6 +67,12 @@ impl RunView {
                 self.screen
                     .write(&text, lines::waiting_label(record, state));
             }
+            OutputMode::Uncoloured(width) => {
+                let columns = width.columns();
+                let style = Style::Rich { columns };
+                let text = render(record, state, style, Colour::Unused, Some(columns));
+                self.screen.write(&text, None);
+            }
             OutputMode::Plain => {
                 let text = render(record, state, Style::Plain, Colour::Unused, None);
                 self.screen.write(&text, None);
@@ -80,6 +89,9 @@ impl RunView {
             let text = match self.mode {
                 OutputMode::Rich(width, _) => {
                     lines::live_line(line).render(Colour::Used, Some(width.columns()))
+                }
+                OutputMode::Uncoloured(width) => {
+                    lines::live_line(line).render(Colour::Unused, Some(width.columns()))
                 }
                 OutputMode::Plain => lines::live_line(line).render(Colour::Unused, None),
                 OutputMode::Json => {

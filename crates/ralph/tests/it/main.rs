@@ -15,6 +15,7 @@ mod care;
 mod cheats;
 mod circling;
 mod clean_room;
+mod configuration;
 mod contract;
 mod corruption;
 #[cfg(target_os = "linux")]
@@ -36,6 +37,7 @@ mod holding;
 mod honest;
 mod idle_commands;
 mod images;
+mod inspection;
 #[cfg(target_os = "linux")]
 mod left_processes;
 mod live_output;
@@ -44,6 +46,7 @@ mod messages;
 mod models;
 mod nested;
 mod newer;
+mod notifications;
 mod odd_repositories;
 mod old_git;
 mod older_state;

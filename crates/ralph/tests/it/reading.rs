@@ -3,7 +3,7 @@
 use std::fs;
 
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
-use serde_json::json;
+use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 
 use crate::support::{TestRalph, status, succeeded, working};
@@ -54,8 +54,31 @@ fn show_has_exactly_these_fields() {
         "started_at": "2026-03-01T10:00:00Z",
         "updated_at": "2026-03-01T10:00:00Z",
     });
-    assert_eq!(ralph.json(&["show", "one", "--json"]), expected);
     assert_eq!(ralph.json(&["runs", "--json"]), json!([expected]));
+    let details = json!({
+        "title": "Say hello",
+        "repo": "/project",
+        "task_file": "/project/ralph_task.md",
+        "base_branch": "main",
+        "model": "scripted:replies.jsonl",
+        "profile": null,
+        "agent": null,
+        "mode": "autonomous",
+        // Its contract is not stored.
+        "boxes": null,
+        "budgets": {
+            "iterations": {"limit": 10, "used": 1},
+            "wall_time_seconds": {"limit": null, "used": 0},
+            "cost_usd": {"limit": null, "used": 0.25},
+            "tokens": {"limit": null, "used": 1234},
+        },
+        "verified": {"commit": "b".repeat(40), "green": true},
+        "warnings": 0,
+        "notices": 0,
+    });
+    let mut all = expected.as_object().unwrap().clone();
+    all.extend(details.as_object().unwrap().clone());
+    assert_eq!(ralph.json(&["show", "one", "--json"]), Value::Object(all));
 }
 
 #[test]

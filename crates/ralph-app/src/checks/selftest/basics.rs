@@ -107,9 +107,10 @@ pub(super) async fn check_timeout(session: &SelftestSession<'_>) -> CheckOutcome
             fi
         done";
     match session.run_successfully(alive).await {
-        Ok(left) if left.is_empty() => {
-            CheckOutcome::Passed(format!("a process tree was killed after {KILL_TIMEOUT:?}"))
-        }
+        Ok(left) if left.is_empty() => CheckOutcome::Passed(format!(
+            "a process tree was killed after {}s",
+            KILL_TIMEOUT.as_secs()
+        )),
         Ok(left) => CheckOutcome::failed(
             format!(
                 "after the timeout these processes still run: {}",

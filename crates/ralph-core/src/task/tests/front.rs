@@ -122,12 +122,12 @@ fn rejects_control_characters() {
     snapbox::assert_data_eq!(
         table,
         snapbox::str![[r"
-[control-character:3] line 4: the file contains the control character '\0', the first of 2 — remove it; line breaks and tabs are the only control characters allowed
-[control-character:4] line 4: the file contains the control character '\r' — remove it; line breaks and tabs are the only control characters allowed
-[control-character:1] line 4: the file contains the control character '\u{85}' — remove it; line breaks and tabs are the only control characters allowed
-[control-character:15] line 3: a string contains the control character '\0' — remove the escape; `\n` and `\t` are the only control characters allowed
+[control-character:3] line 4: the file contains the control character U+0000, the first of 2 — remove it; line breaks and tabs are the only control characters allowed
+[control-character:4] line 4: the file contains the control character U+000D — remove it; line breaks and tabs are the only control characters allowed
+[control-character:1] line 4: the file contains the control character U+0085 — remove it; line breaks and tabs are the only control characters allowed
+[control-character:15] line 3: a string contains the control character U+0000 — remove the escape; `\n` and `\t` are the only control characters allowed
 [unknown-value:7] line 4: `mode` is `�`, expected `autonomous`, `guided`, `debug` — use one of these values
-[control-character:1] line 3: a string contains the control character '\u{7}' — remove the escape; `\n` and `\t` are the only control characters allowed
+[control-character:1] line 3: a string contains the control character U+0007 — remove the escape; `\n` and `\t` are the only control characters allowed
 [unknown-key:1] line 3: unknown key `�` — remove it, or describe it in the body
 [not-utf8] line 2: the task file is not UTF-8 text — save the file as UTF-8
 "]]
@@ -257,14 +257,14 @@ fn invalid_task_ids_are_rejected() {
     snapbox::assert_data_eq!(
         table,
         snapbox::str![[r"
-[invalid-task-id:10] line 2: `task_id` contains '/'; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
-[invalid-task-id:10] line 2: `task_id` contains ' '; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
+[invalid-task-id:10] line 2: `task_id` contains `/`; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
+[invalid-task-id:10] line 2: `task_id` contains a space; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
 [invalid-task-id:10] line 2: `task_id` has 200 characters, at most 64 are allowed — choose a short name such as `task-001`
 [invalid-task-id:10] line 2: `task_id` is a reserved name — choose a short name such as `task-001`
 [invalid-task-id:10] line 2: `task_id` is a reserved name — choose a short name such as `task-001`
 [invalid-task-id:10] line 2: `task_id` is empty — choose a short name such as `task-001`
 [wrong-type:10] line 2: `task_id` is a list, expected a string — write it on one line, in quotes
-[invalid-task-id:10] line 2: `task_id` contains '/'; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
+[invalid-task-id:10] line 2: `task_id` contains `/`; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
 [invalid-task-id:10] line 2: `task_id` would not be a valid part of a branch name — choose a short name such as `task-001`
 [invalid-task-id:10] line 2: `task_id` would not be a valid part of a branch name — choose a short name such as `task-001`
 
@@ -293,7 +293,7 @@ fn all_findings_are_reported_together() {
     snapbox::assert_data_eq!(
         errors(&text),
         snapbox::str![[r#"
-[invalid-task-id:10] line 2: `task_id` contains ' '; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
+[invalid-task-id:10] line 2: `task_id` contains a space; letters, digits, `-`, `_` and `.` are allowed — choose a short name such as `task-001`
 [unknown-key:1] line 3: unknown key `max_iteration` — did you mean `max_iterations`?
 [wrong-type:24] line 4: `max_wall_time_minutes` is the string "2h", expected a whole number — write it in digits, without quotes
 [unknown-key:1] line 5: unknown key `foo` — remove it, or describe it in the body

@@ -3,6 +3,7 @@
 use serde_saphyr::granit_parser::{ErrorKind, Marker, ScanError};
 
 use crate::lint::{FindingLocation, LintFinding, excerpt, to_u32};
+use crate::printable::name_character;
 
 /// Maximum nesting depth of lists and maps.
 pub(in crate::task) const MAX_DEPTH: usize = 16;
@@ -78,7 +79,10 @@ pub(super) fn second_document() -> LintFinding {
 pub(super) fn control_character(control: char) -> LintFinding {
     LintFinding::error(
         "control-character",
-        format!("a string contains the control character {control:?}"),
+        format!(
+            "a string contains the control character {}",
+            name_character(control)
+        ),
         "remove the escape; `\\n` and `\\t` are the only control characters allowed",
     )
 }

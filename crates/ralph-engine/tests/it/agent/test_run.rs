@@ -186,6 +186,7 @@ impl EngineTestRun {
             outage: self.outage,
             profiles: ProfileSelector {
                 doctor: None,
+                fallback: None,
                 choose: Arc::new(|_| Err("there are no profiles".into())),
             },
             scm: Arc::new(scm),

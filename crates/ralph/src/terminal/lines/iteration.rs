@@ -154,7 +154,7 @@ fn action_lines(
     tail: &str,
 ) -> Vec<StyledLine> {
     let duration = format::milliseconds(duration_ms);
-    let line = |mark, tone| marked_line(mark, tone).plain(name);
+    let line = |mark, tone| marked_line(mark, tone).shortened(Tone::Plain, name);
     match result {
         ActionResult::Done { detail } => {
             vec![
@@ -165,7 +165,7 @@ fn action_lines(
         }
         ActionResult::Ran { ended, .. } => {
             let line = result_line(ended.is_success())
-                .plain(name)
+                .shortened(Tone::Plain, name)
                 .quiet(&separated(&ended.to_string()))
                 .right_aligned(&duration);
             let mut lines = vec![line];

@@ -117,7 +117,7 @@ pub(super) fn check_line(check: &CheckResult) -> StyledLine {
         .map_or_else(String::new, |tests| format!(", {tests}"));
     result_line(check.is_green())
         .plain(&check.name)
-        .quiet(&format!(" `{}`", check.command))
+        .shortened(Tone::Quiet, &format!(" `{}`", check.command))
         .plain(&format!(" {}{counts}", check.ended))
         .right_aligned(&format::milliseconds(check.duration_ms))
 }

@@ -1,0 +1,162 @@
+//! The cost of all runs, by run, day, repository or model.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use ralph_core::event::{Event, JournalRecord, RunEvent};
+use ralph_core::money::Usd;
+use ralph_core::spending::{self, ModelCharge};
+use ralph_engine::journal;
+use serde::Serialize;
+
+use super::summary::TokenTotals;
+use crate::app::App;
+use crate::error::AppError;
+
+/// How charges are grouped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostGrouping {
+    /// By run.
+    Run,
+    /// By day, in UTC.
+    Day,
+    /// By repository.
+    Repo,
+    /// By model.
+    Model,
+}
+
+/// The cost of all runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CostReport {
+    pub by: CostGrouping,
+    /// Older charges are left out.
+    pub since: Option<Timestamp>,
+    /// The most expensive first; days newest first.
+    pub rows: Vec<CostRow>,
+    pub total: CostTotals,
+    /// The runs whose journals cannot be read.
+    pub unreadable: Vec<String>,
+}
+
+/// The cost of one run, day, repository or model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CostRow {
+    pub key: String,
+    #[serde(flatten)]
+    pub totals: CostTotals,
+}
+
+/// The sums of charges.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CostTotals {
+    /// The number of runs with a charge.
+    pub runs: u64,
+    /// The number of model calls.
+    pub calls: u64,
+    pub cost_usd: f64,
+    pub tokens: TokenTotals,
+}
+
+/// Sums while charges are added.
+#[derive(Default)]
+struct CostSum {
+    runs: BTreeSet<String>,
+    calls: u64,
+    cost: Usd,
+    tokens: TokenTotals,
+}
+
+impl CostSum {
+    fn add(&mut self, run: &str, charge: &ModelCharge) {
+        if !self.runs.contains(run) {
+            self.runs.insert(run.to_owned());
+        }
+        self.calls += 1;
+        self.cost += charge.cost;
+        self.tokens.input += charge.usage.input_tokens;
+        self.tokens.output += charge.usage.output_tokens;
+    }
+
+    fn totals(&self) -> CostTotals {
+        CostTotals {
+            runs: self.runs.len() as u64,
+            calls: self.calls,
+            cost_usd: self.cost.dollars(),
+            tokens: self.tokens,
+        }
+    }
+}
+
+/// Sums the charges of all runs since a time.
+pub fn cost_report(
+    by: CostGrouping,
+    since: Option<Timestamp>,
+    app: &App,
+) -> Result<CostReport, AppError> {
+    let state = app.state_dir()?;
+    let mut groups: BTreeMap<String, CostSum> = BTreeMap::new();
+    let mut total = CostSum::default();
+    let mut unreadable = Vec::new();
+    for id in state.runs()? {
+        let records = match journal::read(&state.run(&id).journal()) {
+            Ok(records) => records,
+            Err(error) => {
+                tracing::warn!(run = %id, %error, "the cost of a run is unknown");
+                unreadable.push(id.to_string());
+                continue;
+            }
+        };
+        let Some(charges) = spending::charges(&records) else {
+            unreadable.push(id.to_string());
+            continue;
+        };
+        let repo = repository(&records);
+        let recent = |charge: &&ModelCharge| since.is_none_or(|since| charge.at >= since);
+        for charge in charges.iter().filter(recent) {
+            let key = match by {
+                CostGrouping::Run => id.to_string(),
+                CostGrouping::Day => day(charge.at),
+                CostGrouping::Repo => repo.to_owned(),
+                CostGrouping::Model => charge.model.clone(),
+            };
+            groups.entry(key).or_default().add(id.as_str(), charge);
+            total.add(id.as_str(), charge);
+        }
+    }
+    Ok(CostReport {
+        by,
+        since,
+        rows: sorted_rows(by, groups),
+        total: total.totals(),
+        unreadable,
+    })
+}
+
+fn sorted_rows(by: CostGrouping, groups: BTreeMap<String, CostSum>) -> Vec<CostRow> {
+    let mut groups: Vec<(String, CostSum)> = groups.into_iter().collect();
+    match by {
+        CostGrouping::Day => groups.reverse(),
+        CostGrouping::Run | CostGrouping::Repo | CostGrouping::Model => {
+            groups.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.cost));
+        }
+    }
+    let row = |(key, sum): (String, CostSum)| CostRow {
+        key,
+        totals: sum.totals(),
+    };
+    groups.into_iter().map(row).collect()
+}
+
+fn repository(records: &[JournalRecord]) -> &str {
+    match records.first().map(|record| &record.event) {
+        Some(Event::Run(RunEvent::RunCreated { plan })) => &plan.repo,
+        Some(_) | None => "",
+    }
+}
+
+fn day(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::UTC).date().to_string()
+}

@@ -1,0 +1,149 @@
+//! Everything that is known about a run: the JSON of `show`. Its keys never change.
+
+use ralph_core::money::Usd;
+use ralph_core::state::RunState;
+use ralph_core::task::RunMode;
+use ralph_core::verdict::{TestCount, VerifyFinding};
+use ralph_engine::contract;
+use ralph_engine::store::RunDir;
+use serde::Serialize;
+
+use super::steering_details::SteeringDetails;
+use super::summary::RunSummary;
+
+/// A run in full.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunDetails {
+    #[serde(flatten)]
+    summary: RunSummary,
+    title: String,
+    repo: String,
+    task_file: String,
+    base_branch: String,
+    /// The model in use.
+    model: String,
+    /// The profile in use, if the model was chosen by one.
+    profile: Option<String>,
+    agent: Option<String>,
+    mode: RunMode,
+    /// `None` if the task file of the run cannot be read.
+    boxes: Option<Vec<CheckboxEntry>>,
+    budgets: RunBudgets,
+    verified: Option<VerifiedCommit>,
+    /// The number of budget warnings.
+    warnings: u64,
+    /// The number of notices to the user.
+    notices: u64,
+    #[serde(flatten)]
+    steering: SteeringDetails,
+    /// The tests of the last verification, if they could be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tests: Option<TestCount>,
+    /// The qualifications of the last clean-room verdict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<VerifyFinding>,
+}
+
+/// A checkbox of the task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckboxEntry {
+    pub id: String,
+    pub text: String,
+    pub ticked: bool,
+}
+
+/// The budgets of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunBudgets {
+    pub iterations: BudgetEntry<u32>,
+    pub wall_time_seconds: BudgetEntry<u64>,
+    pub cost_usd: BudgetEntry<f64>,
+    pub tokens: BudgetEntry<u64>,
+}
+
+/// One budget; without a limit, `limit` is null.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BudgetEntry<T> {
+    pub limit: Option<T>,
+    pub used: T,
+}
+
+/// A commit that was verified in a clean room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerifiedCommit {
+    pub commit: String,
+    pub green: bool,
+}
+
+impl RunDetails {
+    /// Describes a run.
+    pub fn from_state(dir: &RunDir, state: &RunState) -> Self {
+        let plan = &state.plan;
+        let agent = plan.agent.as_ref();
+        let agent_model = agent.and_then(|agent| agent.model.clone());
+        let verified = state.verified.as_ref();
+        Self {
+            summary: RunSummary::from_state(dir, state),
+            title: plan.title.clone(),
+            repo: plan.repo.clone(),
+            task_file: plan.task_file.clone(),
+            base_branch: plan.base_branch.clone(),
+            model: agent_model.unwrap_or_else(|| state.model_choice().model),
+            profile: state.profile.clone(),
+            agent: agent.map(|agent| agent.name.clone()),
+            mode: state.mode,
+            boxes: checkboxes(dir, state),
+            budgets: RunBudgets::from_state(state),
+            verified: verified.map(|(commit, green)| VerifiedCommit {
+                commit: commit.to_string(),
+                green: *green,
+            }),
+            warnings: state.budget_warnings,
+            notices: state.notices,
+            steering: SteeringDetails::from_state(state),
+            tests: state.verified_tests,
+            findings: state.findings.clone(),
+        }
+    }
+}
+
+impl RunBudgets {
+    fn from_state(state: &RunState) -> Self {
+        let (limits, spent) = (&state.limits, state.spent());
+        Self {
+            iterations: BudgetEntry {
+                limit: limits.max_iterations,
+                used: spent.iterations,
+            },
+            wall_time_seconds: BudgetEntry {
+                limit: limits.max_wall_time.map(|time| time.as_secs()),
+                used: spent.wall_time.as_secs(),
+            },
+            cost_usd: BudgetEntry {
+                limit: limits.max_cost.map(Usd::dollars),
+                used: spent.cost.dollars(),
+            },
+            tokens: BudgetEntry {
+                limit: limits.max_tokens,
+                used: spent.tokens,
+            },
+        }
+    }
+}
+
+/// Returns the boxes of the contract in force.
+fn checkboxes(dir: &RunDir, state: &RunState) -> Option<Vec<CheckboxEntry>> {
+    let task = match contract::load_contract(dir, &state.contract) {
+        Ok(task) => task,
+        Err(error) => {
+            tracing::warn!(%error, "the boxes of a run are unknown");
+            return None;
+        }
+    };
+    let entry = |checkbox: &ralph_core::task::Checkbox| CheckboxEntry {
+        id: checkbox.id.clone(),
+        text: checkbox.text.clone(),
+        ticked: state.ticked.contains(&checkbox.id),
+    };
+    Some(task.checkboxes.iter().map(entry).collect())
+}

@@ -1,0 +1,179 @@
+//! `ralph __complete`: the values that completion scripts offer for the word at the cursor: runs,
+//! profiles, agents and keys of settings. It never fails; without values, the script offers its own.
+
+use std::ffi::OsString;
+
+use clap::Command;
+use ralph_app::planning::effective_settings;
+use ralph_app::{App, AppError};
+use ralph_engine::journal::RunOutline;
+use ralph_engine::store::StateDir;
+
+use super::command_line::command_line;
+use super::context::Context;
+use super::exit::ExitCode;
+
+/// The hidden first argument.
+const COMMAND: &str = "__complete";
+
+/// The number of runs that are offered.
+const MAX_RUNS: usize = 100;
+
+/// Returns the arguments of this process after the hidden command, if it has that.
+pub(super) fn requested_words() -> Option<Vec<OsString>> {
+    let mut arguments = std::env::args_os().skip(1);
+    (arguments.next()? == COMMAND).then(|| arguments.collect())
+}
+
+/// Prints the values, one per line. The first word is the position of the cursor's word among the
+/// others.
+pub(super) fn run(words: &[OsString], context: &Context) -> ExitCode {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.to_string_lossy().into())
+        .collect();
+    let Some((position, words)) = words.split_first() else {
+        return ExitCode::Success;
+    };
+    let Ok(position) = position.parse::<usize>() else {
+        return ExitCode::Success;
+    };
+    let current = words.get(position).map_or("", String::as_str);
+    let before = words.get(1..position.min(words.len())).unwrap_or_default();
+    let Some(argument) = argument_at(&command_line(), before, current) else {
+        return ExitCode::Success;
+    };
+    let text: String = values(&argument, &context.app)
+        .into_iter()
+        .filter(|value| value.starts_with(current) && is_safe(value))
+        .map(|value| value + "\n")
+        .collect();
+    // A script has no place for an error.
+    if let Err(error) = context.output().print_text(&text) {
+        tracing::debug!(%error, "cannot print completions");
+    }
+    ExitCode::Success
+}
+
+/// Returns whether a shell inserts a value without quotes. Names of a repository's files may have any
+/// characters.
+fn is_safe(value: &str) -> bool {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
+    !value.is_empty() && !value.starts_with('-') && value.chars().all(is_safe)
+}
+
+/// Returns the id of the argument to which the word at the cursor belongs.
+fn argument_at(root: &Command, before: &[String], current: &str) -> Option<String> {
+    let mut command = root;
+    let mut positionals = 0;
+    let mut open_option: Option<String> = None;
+    for word in before {
+        if open_option.take().is_some() {
+            continue;
+        }
+        if word.starts_with('-') {
+            open_option = option_with_value(root, command, word);
+        } else if let Some(subcommand) = command.find_subcommand(word) {
+            command = subcommand;
+            positionals = 0;
+        } else {
+            positionals += 1;
+        }
+    }
+    if open_option.is_some() || current.starts_with('-') {
+        return open_option;
+    }
+    let argument = command.get_positionals().nth(positionals)?;
+    Some(argument.get_id().to_string())
+}
+
+/// Returns the id of an option whose value is the next word.
+fn option_with_value(root: &Command, command: &Command, word: &str) -> Option<String> {
+    let (long, short) = (word.strip_prefix("--"), word.strip_prefix('-'));
+    let arguments = command.get_arguments().chain(root.get_arguments());
+    let mut matching = arguments.filter(|argument| match long {
+        Some(long) => argument.get_long() == Some(long),
+        None => argument
+            .get_short()
+            .is_some_and(|name| Some(&*name.to_string()) == short),
+    });
+    let argument = matching.next()?;
+    let takes_value = argument.get_action().takes_values();
+    takes_value.then(|| argument.get_id().to_string())
+}
+
+/// Returns the values of an argument.
+fn values(argument: &str, app: &App) -> Vec<String> {
+    let found = match argument {
+        "run" => runs(app),
+        "profile" => app
+            .profiles()
+            .map(|profiles| profiles.iter().map(|(name, _)| name.to_owned()).collect()),
+        "agent" => app
+            .agents()
+            .map(|agents| agents.all().map(|agent| agent.name.clone()).collect()),
+        "key" => effective_settings(app)
+            .map(|settings| settings.into_iter().map(|setting| setting.key).collect()),
+        _ => return Vec::new(),
+    };
+    found.unwrap_or_else(|error| {
+        tracing::debug!(%error, "there are no completions");
+        Vec::new()
+    })
+}
+
+/// Returns the newest runs and their tasks.
+fn runs(app: &App) -> Result<Vec<String>, AppError> {
+    let state = StateDir::read_only(app.environment().state_dir()?);
+    let newest: Vec<_> = state.runs()?.into_iter().rev().take(MAX_RUNS).collect();
+    let mut names: Vec<String> = newest.iter().map(ToString::to_string).collect();
+    for id in &newest {
+        let task = RunOutline::read(&state.run(id).journal()).task_id;
+        names.extend(task.filter(|task| !names.contains(task)));
+    }
+    if !names.is_empty() {
+        names.push("last".to_owned());
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_at_the_cursor_belongs_to_an_argument() {
+        let root = command_line();
+        for (line, expected) in [
+            ("show ", Some("run")),
+            ("-v logs -f ", Some("run")),
+            ("profile last ", Some("profile")),
+            ("models test ", Some("profile")),
+            ("config get ", Some("key")),
+            ("run --agent ", Some("agent")),
+            ("run task.md --profile ", Some("profile")),
+            ("run --agent claude --sandbox ", Some("sandbox")),
+            ("show last ", None),
+            ("show -", None),
+            ("", None),
+        ] {
+            let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let current = words.pop().unwrap();
+            let argument = argument_at(&root, &words, &current);
+            assert_eq!(argument.as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_plain_names_are_offered() {
+        for (value, expected) in [
+            ("zai/glm-4.7", true),
+            ("$(touch x)", false),
+            ("a b", false),
+            ("-x", false),
+            ("", false),
+        ] {
+            assert_eq!(is_safe(value), expected, "{value}");
+        }
+    }
+}
