@@ -13,12 +13,13 @@
 //!   builds images.
 //! - [`runs`] starts, resumes and describes runs, [`steering`] sends them commands, [`follow`]
 //!   reads their journals while they grow.
+//! - [`results`] shows, merges and discards the results of a run.
 //! - [`prune`] removes stale sandboxes, [`checks`] contains preflight and selftest.
 //! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages.
 //!
 //! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`,
 //! `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
-//! `prune`, `steering`, `runs`, `checks`.
+//! `prune`, `steering`, `results`, `runs`, `checks`.
 
 pub mod agent;
 mod app;
@@ -34,6 +35,7 @@ pub mod planning;
 pub mod providers;
 pub mod proxy;
 pub mod prune;
+pub mod results;
 pub mod runs;
 pub mod steering;
 pub mod tokens;

@@ -4,11 +4,16 @@
 //!   [`StartQuestions`] asks the user.
 //! - [`prepare_start`] and [`prepare_resume`] return a [`ReadyRun`], which a front end drives and
 //!   displays.
+//! - [`prepare_continue`] resumes a run with other budgets.
+//! - [`remove_run`] and [`collect_garbage`] remove the directories of runs.
 //! - [`RunSummary`] and [`SteeringDetails`] describe a run.
 
 mod approval;
+mod continue_run;
 mod create_run;
+mod disk_use;
 mod ready_run;
+mod removal;
 mod resume;
 mod start;
 mod steering_details;
@@ -16,8 +21,11 @@ mod summary;
 mod unfinished_run;
 
 pub use approval::{ApprovalMode, StartQuestions, require_approval};
+pub use continue_run::prepare_continue;
 pub use create_run::UnfinishedRunPolicy;
+pub use disk_use::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
 pub use ready_run::ReadyRun;
+pub use removal::{RemovalGuard, RemovedRun, remove_run};
 pub use resume::{ResumeOutcome, prepare_resume};
 pub use start::{RunStart, plan_start, prepare_start};
 pub use steering_details::{BlockedHostEntry, MessageEntry, ShownProviderTool, SteeringDetails};

@@ -17,6 +17,7 @@ use ralph_core::plan::EngineKind;
 use ralph_core::task::TaskFile;
 use serde_json::json;
 
+use super::budget_args::BudgetArgs;
 use super::context::Context;
 use super::drive::drive;
 use super::exit::ExitCode;
@@ -53,6 +54,8 @@ pub(super) struct RunArgs {
     /// Use this model, such as zai/glm-4.7 or scripted:FILE.jsonl
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub model: Option<String>,
+    #[command(flatten)]
+    pub budgets: BudgetArgs,
     /// Check for newer base images and rebuild the image
     #[arg(long)]
     pub rebuild: bool,
@@ -161,6 +164,7 @@ impl RunArgs {
             agent: self.agent.clone(),
             profile: self.profile.clone(),
             model: self.model.clone(),
+            limits: self.budgets.limits(),
         }
     }
 
