@@ -14,12 +14,13 @@
 //! - [`runs`] starts, resumes and describes runs, [`steering`] sends them commands, [`follow`]
 //!   reads their journals while they grow.
 //! - [`new_task`] writes the first version of a task file.
+//! - [`results`] shows, merges and discards the results of a run.
 //! - [`prune`] removes stale sandboxes, [`checks`] contains preflight and selftest.
 //! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages.
 //!
 //! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`,
 //! `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
-//! `prune`, `steering`, `runs`, `checks`, `new_task`.
+//! `prune`, `steering`, `results`, `runs`, `checks`, `new_task`.
 
 pub mod agent;
 mod app;
@@ -36,6 +37,7 @@ pub mod planning;
 pub mod providers;
 pub mod proxy;
 pub mod prune;
+pub mod results;
 pub mod runs;
 pub mod steering;
 pub mod tokens;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ralph_core::plan::{ContainerPlan, PinnedSettings, RunPlan};
-use ralph_core::ports::{Clock, Model, SandboxProvider};
+use ralph_core::ports::{Clock, Model, PullRequest, SandboxProvider};
 use ralph_core::price::Price;
 use ralph_core::profile::ModelChoice;
 use ralph_core::secret::Redactor;
@@ -50,6 +50,7 @@ pub use ralph_providers::docker::images as image;
 pub use ralph_providers::download;
 /// The limits of commands in a local sandbox.
 pub use ralph_providers::sandbox::LocalLimits;
+pub use ralph_providers::scm::PullRecord;
 
 /// A sandbox provider whose sandboxes can be tested and pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,25 +204,7 @@ impl Providers {
     ) -> Result<Services, AppError> {
         let settings = plan.settings.clone().unwrap_or_default();
         let host = self.git()?;
-        let (program, config) = host.program();
-        let git = GitProgram {
-            program: program.to_owned(),
-            path: self.search_path.clone().into(),
-            config: config.to_owned(),
-        };
-        let scm = LocalScm::new(
-            &self.state.pulls(),
-            Path::new(&plan.repo),
-            git,
-            self.clock.clone(),
-        )
-        .map_err(|error| {
-            AppError::runtime(
-                format!("cannot use the repository `{}`", plan.repo),
-                error.to_string(),
-                "check the path, then try again",
-            )
-        })?;
+        let scm = self.local_scm(plan)?;
         Ok(Services {
             sandboxes: match gate_setup.egress {
                 Some(egress) if plan.sandbox == "docker" => {
@@ -241,6 +224,39 @@ impl Providers {
             clock: self.clock.clone(),
             redactor: self.redactor.clone(),
         })
+    }
+
+    /// Returns the source host of a plan's repository.
+    pub fn local_scm(&self, plan: &RunPlan) -> Result<LocalScm, AppError> {
+        let host = self.git()?;
+        let (program, config) = host.program();
+        let git = GitProgram {
+            program: program.to_owned(),
+            path: self.search_path.clone().into(),
+            config: config.to_owned(),
+        };
+        let repo = Path::new(&plan.repo);
+        LocalScm::new(&self.state.pulls(), repo, git, self.clock.clone()).map_err(|error| {
+            AppError::runtime(
+                format!("cannot use the repository `{}`", plan.repo),
+                error.to_string(),
+                "look at the path, then try again",
+            )
+        })
+    }
+
+    /// Reads the record of a pull request on this machine.
+    pub fn pull_record(&self, pull: &PullRequest) -> Result<PullRecord, AppError> {
+        let unreadable = |why: String| {
+            AppError::runtime(
+                format!("cannot read pull request #{}", pull.number),
+                why,
+                "restore the file from a backup",
+            )
+        };
+        let path = LocalScm::record_path(&pull.url)
+            .ok_or_else(|| unreadable(format!("`{}` is not a file", pull.url)))?;
+        LocalScm::read_record(&path).map_err(|error| unreadable(error.to_string()))
     }
 
     /// Returns the profiles that a run can switch to while it is active.

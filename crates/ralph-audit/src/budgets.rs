@@ -38,7 +38,10 @@ impl BudgetHistory {
     fn read(evidence: &Evidence<'_>) -> Self {
         let planned = AuditLimits::from_json(&evidence.plan()["limits"]);
         let mut limits = vec![(0, planned.clone())];
-        for change in evidence.records("contract_changed") {
+        let records = evidence.journal.records.iter();
+        let changes =
+            records.filter(|record| matches!(record.kind(), "contract_changed" | "limits_changed"));
+        for change in changes {
             let changed = &change.event()["limits"];
             let now = if changed.is_object() {
                 AuditLimits::from_json(changed)

@@ -105,6 +105,8 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let mut findings = Findings::default();
     let mut status = "created";
     let mut reopened = false;
+    let mut budget_failure = false;
+    let mut continued = false;
     for record in &evidence.journal.records {
         let name = record.describe();
         match record.kind() {
@@ -112,16 +114,25 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
                 findings.fail(format!("{name}: the run was created before"));
             }
             "run_opened" => reopened = true,
+            "limits_changed" if is_final(status) && !budget_failure => {
+                findings.fail(format!("{name} comes after the run has {status}"));
+            }
+            // A run that failed on a budget continues with a higher one.
+            "limits_changed" => continued = budget_failure,
             "status_changed" => {
                 let next = record.text("status");
                 let after_crash = reopened && ACTIVE.contains(&status) && next == "preparing";
-                if !after_crash && !may_follow(status, next) {
+                let after_raise = reopened && continued && next == "preparing";
+                if !after_crash && !after_raise && !may_follow(status, next) {
                     findings.fail(format!("{name}: `{next}` must not follow `{status}`"));
                 }
                 status = next;
                 reopened = false;
+                continued = false;
+                let reason = &record.event()["reason"];
+                budget_failure = next == "failed" && reason["kind"] == "budget";
             }
-            kind if EVENTS_OF_UNFINISHED_RUNS.contains(&kind) && is_final(status) => {
+            kind if EVENTS_OF_UNFINISHED_RUNS.contains(&kind) && is_final(status) && !continued => {
                 findings.fail(format!("{name} comes after the run has {status}"));
             }
             _ => {}

@@ -20,6 +20,49 @@ pub struct BudgetLimits {
     pub max_tokens: Option<u64>,
 }
 
+impl BudgetLimits {
+    /// Returns whether no budget is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns whether a budget is set.
+    pub fn sets(&self, budget: Budget) -> bool {
+        match budget {
+            Budget::Iterations => self.max_iterations.is_some(),
+            Budget::WallTime => self.max_wall_time.is_some(),
+            Budget::Cost => self.max_cost.is_some(),
+            Budget::Tokens => self.max_tokens.is_some(),
+        }
+    }
+
+    /// Returns these limits with every limit that `change` sets.
+    #[must_use]
+    pub fn changed_by(&self, change: &Self) -> Self {
+        Self {
+            max_iterations: change.max_iterations.or(self.max_iterations),
+            max_wall_time: change.max_wall_time.or(self.max_wall_time),
+            max_cost: change.max_cost.or(self.max_cost),
+            max_tokens: change.max_tokens.or(self.max_tokens),
+        }
+    }
+
+    /// Returns the limits after a change of the task file. A limit that the change left alone stays
+    /// in force, because the user may have set it on the command line since.
+    #[must_use]
+    pub fn after_task_change(&self, old: &Self, new: &Self) -> Self {
+        fn pick<T: Copy + PartialEq>(now: Option<T>, old: Option<T>, new: Option<T>) -> Option<T> {
+            if old == new { now } else { new }
+        }
+        Self {
+            max_iterations: pick(self.max_iterations, old.max_iterations, new.max_iterations),
+            max_wall_time: pick(self.max_wall_time, old.max_wall_time, new.max_wall_time),
+            max_cost: pick(self.max_cost, old.max_cost, new.max_cost),
+            max_tokens: pick(self.max_tokens, old.max_tokens, new.max_tokens),
+        }
+    }
+}
+
 /// The spending of a run so far. It never decreases, even across crashes and restarts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
@@ -331,6 +374,44 @@ mod tests {
             warnings(&limits(), &at(0), &at(2000)),
             [(Budget::Tokens, 95)]
         );
+    }
+
+    #[test]
+    fn a_change_replaces_only_the_limits_that_it_sets() {
+        let change = BudgetLimits {
+            max_iterations: Some(40),
+            ..BudgetLimits::default()
+        };
+        let changed = limits().changed_by(&change);
+        let expected = BudgetLimits {
+            max_iterations: Some(40),
+            ..limits()
+        };
+        assert_eq!(changed, expected);
+        assert!(change.sets(Budget::Iterations) && !change.sets(Budget::Cost));
+        assert!(BudgetLimits::default().is_empty() && !change.is_empty());
+    }
+
+    #[test]
+    fn a_changed_task_file_keeps_limits_of_the_command_line_that_it_does_not_mention() {
+        let in_force = BudgetLimits {
+            max_iterations: Some(40),
+            max_tokens: Some(9_000),
+            ..limits()
+        };
+        let new = BudgetLimits {
+            max_tokens: Some(5_000),
+            max_cost: None,
+            ..limits()
+        };
+        let after = in_force.after_task_change(&limits(), &new);
+        let expected = BudgetLimits {
+            max_iterations: Some(40),
+            max_tokens: Some(5_000),
+            max_cost: None,
+            ..limits()
+        };
+        assert_eq!(after, expected);
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! - [`event`] is the journal's versioned enum, [`state`] folds events into the state of a run.
 //! - [`gutter`] detects that a run is circling, [`mitigation`] chooses the countermeasure.
 //! - [`doctor`] asks a strong model for advice, [`advice`] formats guardrails and notes.
+//! - [`mod@diff`] counts the files and lines of a diff.
 //! - [`debug`] lists the commands that a user may start in a sandbox.
 //! - [`verdict`] decides whether a run is green, [`surface`] which changes touch its verification.
 //! - [`checks`] finds the files a check runs and new code that could fake its result.
@@ -31,6 +32,7 @@ pub mod advice;
 pub mod budget;
 pub mod checks;
 pub mod debug;
+pub mod diff;
 pub mod doctor;
 pub mod ecosystem;
 pub mod event;

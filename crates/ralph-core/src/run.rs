@@ -249,6 +249,7 @@ pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(),
     use RunMode as M;
     use RunStatus as S;
     match (status, mode, command) {
+        (S::Failed(FailReason::Budget { .. }), _, C::Limits(_)) => Ok(()),
         (S::Succeeded, _, _) => Err("it has succeeded"),
         (S::Failed(_), _, _) => Err("it has failed"),
         (S::Stopped, _, _) => Err("it was stopped"),
@@ -267,7 +268,15 @@ pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(),
         | (S::Running, _, C::Rotate)
         | (S::WaitingQuota(_) | S::WaitingProvider(_), _, C::Pause | C::Resume | C::Stop)
         | (S::Paused(_) | S::SandboxLost, _, C::Resume | C::Stop)
-        | (_, _, C::Guardrail(_) | C::Profile { .. } | C::Task { .. } | C::AllowHost { .. })
+        | (
+            _,
+            _,
+            C::Guardrail(_)
+            | C::Profile { .. }
+            | C::Task { .. }
+            | C::AllowHost { .. }
+            | C::Limits(_),
+        )
         | (_, M::Guided | M::Debug, C::Note(_) | C::Message { .. })
         | (
             S::Running

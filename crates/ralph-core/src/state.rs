@@ -15,7 +15,7 @@ use crate::money::Usd;
 use crate::plan::RunPlan;
 use crate::ports::{PullRequest, SandboxId, TokenUsage};
 use crate::profile::ModelChoice;
-use crate::run::{Command, RunStatus};
+use crate::run::{Command, FailReason, RunStatus};
 use crate::task::RunMode;
 use crate::verdict::{CheckResult, TestCount, VerifyFinding};
 
@@ -67,8 +67,10 @@ pub struct RunState {
     pub contract: Digest,
     /// How far the user may intervene.
     pub mode: RunMode,
-    /// The budget limits of the contract in force.
+    /// The budget limits in force: those of the contract, or of the user on the command line.
     pub limits: BudgetLimits,
+    /// Whether the run failed because a budget was used up, and the user has set budgets since.
+    pub may_continue: bool,
     /// The digests of all contracts that were ever in force.
     pub contracts: Vec<Digest>,
     /// The work sandbox.
@@ -83,6 +85,8 @@ pub struct RunState {
     pub pushed: Option<CommitId>,
     /// The pull request.
     pub pull: Option<PullRequest>,
+    /// Whether the user discarded the run's branch.
+    pub discarded: bool,
     /// The ids of the ticked boxes.
     pub ticked: BTreeSet<String>,
     /// The last commit that was verified in a clean room, and whether it was green.
@@ -175,6 +179,7 @@ impl RunState {
             contract: plan.contract.clone(),
             mode: plan.mode,
             limits: plan.limits.clone(),
+            may_continue: false,
             contracts: vec![plan.contract.clone()],
             sandbox: None,
             clean_rooms: Vec::new(),
@@ -182,6 +187,7 @@ impl RunState {
             head: plan.base.clone(),
             pushed: None,
             pull: None,
+            discarded: false,
             ticked: BTreeSet::new(),
             verified: None,
             verified_tests: None,
@@ -274,6 +280,7 @@ impl RunState {
                     self.forget_crashes();
                 }
                 self.status = status.clone();
+                self.may_continue = false;
                 if self.next_status.as_ref() == Some(status) {
                     self.next_status = None;
                 }
@@ -291,6 +298,11 @@ impl RunState {
                 self.contract = contract.clone();
                 self.contracts.push(contract.clone());
                 self.limits = limits.clone();
+            }
+            RunEvent::LimitsChanged { limits } => {
+                self.limits = limits.clone();
+                self.may_continue =
+                    matches!(self.status, RunStatus::Failed(FailReason::Budget { .. }));
             }
             RunEvent::ContractRejected { .. } => self.wanted_contract = None,
             RunEvent::ModelChosen { choice } => self.choose_model(choice),
@@ -390,6 +402,7 @@ impl RunState {
             DeliveryEvent::CommitsImported { head, .. } => self.head = head.clone(),
             DeliveryEvent::Pushed { head, .. } => self.pushed = Some(head.clone()),
             DeliveryEvent::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
+            DeliveryEvent::Discarded { .. } => self.discarded = true,
             DeliveryEvent::ImportRefused { .. }
             | DeliveryEvent::PushStarted { .. }
             | DeliveryEvent::StateSaved { .. } => {}

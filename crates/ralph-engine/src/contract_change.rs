@@ -24,6 +24,7 @@ pub(crate) fn apply_contract_change(
     let Some(wanted) = recorder.state().wanted_contract.clone() else {
         return Ok(false);
     };
+    let limits_before = pinned.contract().limits();
     match pinned.apply(&wanted, &recorder.redactor)? {
         ContractUpdate::Applied {
             digest,
@@ -38,7 +39,8 @@ pub(crate) fn apply_contract_change(
             ticked.retain(|id| {
                 !reopened.contains(id) && pinned.task().checkboxes.iter().any(|b| b.id == *id)
             });
-            let limits = pinned.contract().limits();
+            let in_force = recorder.limits();
+            let limits = in_force.after_task_change(&limits_before, &pinned.contract().limits());
             recorder.append(RunEvent::ContractChanged {
                 contract: digest,
                 changes,

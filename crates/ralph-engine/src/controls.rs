@@ -130,7 +130,8 @@ impl Controls {
             | Command::Apply
             | Command::Debug { .. }
             | Command::AllowHost { .. }
-            | Command::Message { .. } => {}
+            | Command::Message { .. }
+            | Command::Limits(_) => {}
         }
     }
 }

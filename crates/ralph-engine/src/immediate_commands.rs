@@ -1,6 +1,7 @@
 //! Handles user commands, and performs immediately those that must not wait for the end of an
 //! action: allowing a host and queuing a message. Also records the events of the gate.
 
+use ralph_core::budget::{self, BudgetLimits};
 use ralph_core::event::{
     AgentSessionEvent, CommandEvent, EgressEvent, Event, MessageState, RunEvent,
 };
@@ -74,6 +75,7 @@ pub(crate) fn run_immediately(
     let done = match command {
         Command::AllowHost { host } => allow_host(journal, gate, host)?,
         Command::Message { text } => queue_message(journal, id, text)?,
+        Command::Limits(change) => change_limits(journal, change)?,
         Command::Pause
         | Command::Resume
         | Command::Rotate
@@ -121,6 +123,22 @@ pub(crate) fn allow_host(
     Ok(CommandResult::success(format!(
         "commands can reach `{host}` {when}"
     )))
+}
+
+/// Puts budgets in force that the user set.
+pub(crate) fn change_limits(
+    journal: &mut Journal,
+    change: &BudgetLimits,
+) -> Result<CommandResult, RunError> {
+    let limits = journal.state().limits.changed_by(change);
+    let uses = budget::budget_uses(&limits, &journal.state().spent());
+    let set: Vec<String> = uses
+        .iter()
+        .filter(|used| change.sets(used.budget))
+        .map(|used| format!("`{}` is {} now", used.budget.key(), used.limit))
+        .collect();
+    journal.append(RunEvent::LimitsChanged { limits })?;
+    Ok(CommandResult::success(set.join(", ")))
 }
 
 /// Queues a message for the agent or model.

@@ -188,6 +188,9 @@ async fn run_command(
         Command::Message { text } => {
             immediate_commands::queue_message(&mut recorder.journal, id, text)?
         }
+        Command::Limits(change) => {
+            immediate_commands::change_limits(&mut recorder.journal, change)?
+        }
         Command::Pause
         | Command::Resume
         | Command::Rotate

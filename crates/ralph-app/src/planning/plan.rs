@@ -131,7 +131,7 @@ async fn complete(
         model_key: model_key.and_then(|status| status.found_in),
         scm: "local".into(),
         delivery: delivery_for(contract),
-        limits: contract.limits(),
+        limits: contract.limits().changed_by(&request.limits),
         test_command: contract.test_command.clone().unwrap_or_default(),
         checkboxes: task.checkboxes.len(),
         mode: contract.mode,
@@ -195,7 +195,7 @@ pub(crate) fn resolve_model(
     let choice = model_choice(model, profile, task, app)?;
     if let Some(task) = task {
         require_fallback_profile(&task.contract, app)?;
-        require_price(&choice, task, &request.file)?;
+        require_price(&choice, task, request)?;
     }
     models.create(&choice, &[])?;
     Ok(choice)
@@ -313,10 +313,27 @@ pub fn model_choice(
 
 /// Returns an error for a task whose only spending limit is a cost, if the price of the model is
 /// unknown.
-fn require_price(choice: &ModelChoice, task: &TaskFile, file: &Path) -> Result<(), AppError> {
+fn require_price(
+    choice: &ModelChoice,
+    task: &TaskFile,
+    request: &RunRequest,
+) -> Result<(), AppError> {
+    let limits = task.contract.limits().changed_by(&request.limits);
+    let only_money = limits.max_cost.is_some() && limits.max_tokens.is_none();
+    if choice.price.is_some() || !only_money {
+        return Ok(());
+    }
+    if request.limits.max_cost.is_some() {
+        return Err(AppError::usage(
+            "`--max-cost` cannot be enforced",
+            format!("no price is known for model `{}`", choice.model),
+            "also set `--max-tokens`, or the model's prices in config/models.yaml",
+        ));
+    }
     let Some(finding) = lint::unenforceable_cost_limit(task, &choice.model, choice.price.as_ref())
     else {
         return Ok(());
     };
+    let file = &request.file;
     Err(rejected(file, describe_finding(&finding), vec![finding]))
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ralph_core::budget::BudgetLimits;
 use ralph_core::plan::EngineKind;
 
 /// The default task file.
@@ -19,6 +20,8 @@ pub struct RunRequest {
     pub agent: Option<String>,
     pub profile: Option<String>,
     pub model: Option<String>,
+    /// The budgets that replace those of the task.
+    pub limits: BudgetLimits,
 }
 
 impl RunRequest {
@@ -32,6 +35,7 @@ impl RunRequest {
             agent: None,
             profile: None,
             model: None,
+            limits: BudgetLimits::default(),
         }
     }
 }

@@ -2,14 +2,17 @@
 //!
 //! - `retention` decides from known facts, `inventory` lists and removes the sandboxes of one provider,
 //!   `run_status` finds the status of each one's run, `sweep` combines them.
-//! - [`prune_sandboxes`] serves the user's request, `automatic` cleans up before a run.
+//! - [`prune_sandboxes`] serves the user's request, `automatic` cleans up before a run, `run_sandboxes` removes
+//!   those of one run.
 
 mod automatic;
 mod inventory;
 mod report;
 mod retention;
+mod run_sandboxes;
 mod run_status;
 mod sweep;
 
 pub(crate) use automatic::prune_orphans;
 pub use report::{PruneEntry, PruneReport, PruneRequest, prune_sandboxes};
+pub(crate) use run_sandboxes::RunSandboxes;

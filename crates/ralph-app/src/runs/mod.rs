@@ -5,15 +5,20 @@
 //! - [`prepare_start`] and [`prepare_resume`] return a [`ReadyRun`], which a front end drives and
 //!   displays.
 //! - [`Notifier`] notifies the user when a process ends its work on a run.
+//! - [`prepare_continue`] resumes a run with other budgets.
+//! - [`remove_run`] and [`collect_garbage`] remove the directories of runs.
 //! - [`RunSummary`] and [`SteeringDetails`] describe a run.
 
 mod approval;
+mod continue_run;
 mod cost;
 mod create_run;
 mod details;
+mod disk_use;
 mod notify;
 mod notify_channels;
 mod ready_run;
+mod removal;
 mod resume;
 mod start;
 mod steering_details;
@@ -21,11 +26,14 @@ mod summary;
 mod unfinished_run;
 
 pub use approval::{ApprovalMode, StartQuestions, confirm_sandbox, require_approval};
+pub use continue_run::prepare_continue;
 pub use cost::{CostGrouping, CostReport, CostRow, CostTotals, cost_report};
 pub use create_run::UnfinishedRunPolicy;
 pub use details::{BudgetEntry, CheckboxEntry, RunBudgets, RunDetails, VerifiedCommit};
+pub use disk_use::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
 pub use notify::Notifier;
 pub use ready_run::ReadyRun;
+pub use removal::{RemovalGuard, RemovedRun, remove_run};
 pub use resume::{ResumeOutcome, prepare_resume};
 pub use start::{PlanPreview, RunStart, plan_start, prepare_start, preview_start};
 pub use steering_details::{BlockedHostEntry, MessageEntry, ShownProviderTool, SteeringDetails};

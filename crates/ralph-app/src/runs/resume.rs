@@ -4,6 +4,7 @@ use ralph_core::event::RunEvent;
 use ralph_core::plan::RunPlan;
 use ralph_core::ports::SandboxProvider;
 use ralph_core::run::{self, Command};
+use ralph_core::state::RunState;
 use ralph_engine::journal::Journal;
 
 use super::notify::Notifier;
@@ -27,6 +28,9 @@ pub enum ResumeOutcome {
 pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, AppError> {
     let dir = app.find_run(query)?;
     let state = dir.state()?;
+    if state.discarded {
+        return Err(discarded_error(&state));
+    }
     if dir.is_held() {
         if state.status.is_active() {
             let why = format!("it is not paused; {}", steering::describe_owner(&state));
@@ -45,7 +49,7 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
     let mut journal = Journal::open(&dir, providers.clock.clone(), providers.redactor.clone())?;
     let state = journal.state();
     // A run whose process died still has an active status. Without a process, it can be continued.
-    if !state.status.is_active() {
+    if !state.status.is_active() && !state.may_continue {
         run::legal(&state.status, state.mode, &Command::Resume).map_err(|why| {
             AppError::runtime(
                 format!("cannot resume run `{}`", state.plan.run),
@@ -69,6 +73,15 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
         services,
         notifier: Notifier::new(&app, providers.models.network()),
     })))
+}
+
+/// Returns the error of an operation that needs the branch of a discarded run.
+pub(super) fn discarded_error(state: &RunState) -> AppError {
+    AppError::runtime(
+        format!("cannot continue run `{}`", state.plan.run),
+        "it was discarded",
+        "start the task again with `ralph run`",
+    )
 }
 
 /// Reports the confinement of commands if it differs from the plan, because of another machine or

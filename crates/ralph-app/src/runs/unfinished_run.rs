@@ -150,6 +150,13 @@ impl UnfinishedRun {
             ("--profile", request.profile.is_some()),
             ("--rebuild", rebuild == ImageEffort::Rebuild),
         ];
+        if !request.limits.is_empty() {
+            return Err(AppError::usage(
+                "a budget cannot be set for a run that goes on with `ralph run`",
+                format!("run `{}` of this task is not finished", self.plan.run),
+                format!("use `ralph continue {}` with the same flags", self.plan.run),
+            ));
+        }
         let Some((flag, _)) = flags.into_iter().find(|(_, differs)| *differs) else {
             return Ok(());
         };

@@ -227,7 +227,8 @@ pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError
         | Command::Guardrail(_)
         | Command::Diagnose
         | Command::Apply
-        | Command::Debug { .. } => format!("cannot {} run `{id}`", command.verb()),
+        | Command::Debug { .. }
+        | Command::Limits(_) => format!("cannot {} run `{id}`", command.verb()),
     };
     AppError::runtime(
         what,

@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::fixture::{AuditFixture, BRANCH, RUN, failed_checks, git, set_branch};
+use super::fixture::{
+    AuditFixture, AuditFixtureEntry, BRANCH, RUN, failed_checks, git, set_branch,
+};
 use crate::{AuditStatus, audit};
 
 #[test]
@@ -126,6 +128,74 @@ fn the_user_may_raise_a_budget() {
         entries.insert(index, change);
     });
     assert_eq!(failed_checks(&fixture.audit()), Vec::<&str>::new());
+}
+
+#[test]
+fn a_run_that_failed_on_a_budget_may_go_on_with_a_higher_one() {
+    let mut fixture = continued();
+    assert_eq!(
+        failed_checks(&fixture.audit()),
+        Vec::<&str>::new(),
+        "{}",
+        fixture.audit().render()
+    );
+    // Without the new limits, both the start and the iteration are forbidden.
+    let index = fixture.entry_index("limits_changed", 1);
+    fixture.edit_entries(|entries| drop(entries.remove(index)));
+    assert_eq!(failed_checks(&fixture.audit()), ["I6", "I14"]);
+    // A run that failed for another reason stays failed.
+    let mut fixture = continued();
+    fixture.event_mut("status_changed", 3)["reason"] = json!({"kind": "model", "reason": "no"});
+    fixture.edit_entries(|_| {});
+    assert_eq!(failed_checks(&fixture.audit()), ["I14"]);
+}
+
+/// Returns a run that failed after its first iteration and continued with a second one.
+fn continued() -> AuditFixture {
+    let mut fixture = AuditFixture::succeeded();
+    fixture.event_mut("run_created", 1)["plan"]["limits"]["max_iterations"] = json!(1);
+    let index = fixture.entry_index("iteration_started", 2);
+    fixture.edit_entries(|entries| {
+        let limits = json!({"max_iterations": 5, "max_wall_time": null, "max_cost": null,
+            "max_tokens": null});
+        let before = entries[index - 1].clone();
+        let pushed = |event: Value| AuditFixtureEntry {
+            event,
+            ..before.clone()
+        };
+        let added = [
+            json!({"type": "status_changed", "status": "failed",
+                "reason": {"kind": "budget", "budget": "iterations"}}),
+            json!({"type": "command_received", "id": "1", "command": {"limits": limits},
+                "refused": null}),
+            json!({"type": "limits_changed", "limits": limits}),
+            json!({"type": "command_done", "id": "1", "done": true, "detail": "ok"}),
+        ];
+        for (offset, event) in added.into_iter().enumerate() {
+            entries.insert(index + offset, pushed(event));
+        }
+        let epoch = before.epoch + 1;
+        let reopened = [
+            json!({"type": "run_opened", "epoch": epoch, "pid": 4712}),
+            json!({"type": "status_changed", "status": "preparing"}),
+            json!({"type": "status_changed", "status": "running"}),
+        ];
+        for (offset, event) in reopened.into_iter().enumerate() {
+            let entry = AuditFixtureEntry {
+                epoch,
+                ..pushed(event)
+            };
+            entries.insert(index + 4 + offset, entry);
+        }
+        // Later openings have higher epochs.
+        for entry in &mut entries[index + 7..] {
+            entry.epoch += 1;
+            if entry.event["type"] == "run_opened" {
+                entry.event["epoch"] = json!(entry.epoch);
+            }
+        }
+    });
+    fixture
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub enum DeliveryEvent {
     PullRequestUpdated { pull: PullRequest, opened: bool },
     /// The run's files were pushed to the side ref, as a backup.
     StateSaved { reference: String, commit: CommitId },
+    /// The user discarded the run: its branch, if there was one, is removed.
+    Discarded { branch: String },
 }
 
 impl DeliveryEvent {
@@ -31,5 +33,6 @@ impl DeliveryEvent {
         "pushed",
         "pull_request_updated",
         "state_saved",
+        "discarded",
     ];
 }

@@ -42,6 +42,8 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkboxes: Option<usize>,
     },
+    /// The user set budgets; these are all limits from now on.
+    LimitsChanged { limits: BudgetLimits },
     /// The changed task file is invalid; the previous one stays in force.
     ContractRejected { why: String },
     /// This model is used from the next call.
@@ -80,6 +82,7 @@ impl RunEvent {
         "run_opened",
         "status_changed",
         "contract_changed",
+        "limits_changed",
         "contract_rejected",
         "model_chosen",
         "profile_rejected",

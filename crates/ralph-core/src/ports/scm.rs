@@ -22,7 +22,7 @@ pub struct PullDraft {
     pub state: PullState,
 }
 
-/// Whether a pull request is ready for review.
+/// The state of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PullState {
@@ -30,6 +30,20 @@ pub enum PullState {
     Draft,
     /// Ready for review.
     Open,
+    /// Its commits are in the target branch.
+    Merged,
+    /// The user discarded it.
+    Closed,
+}
+
+impl PullState {
+    /// Returns whether it was merged or discarded.
+    pub fn is_closed(self) -> bool {
+        match self {
+            Self::Draft | Self::Open => false,
+            Self::Merged | Self::Closed => true,
+        }
+    }
 }
 
 /// A pull request as the host reports it.

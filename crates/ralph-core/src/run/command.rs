@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::advice::{Guardrail, Note};
+use crate::budget::BudgetLimits;
 use crate::id::Digest;
 
 /// A command of the user to a run. There is no other way to influence it.
@@ -50,6 +51,9 @@ pub enum Command {
         /// The text of the message.
         text: String,
     },
+    /// Set these budgets; those that are `None` stay. A run that failed because a budget was used up
+    /// can continue afterwards.
+    Limits(BudgetLimits),
 }
 
 /// When the process that works on a run applies an accepted command.
@@ -110,6 +114,7 @@ impl Command {
             Self::Debug { .. } => "debug",
             Self::AllowHost { .. } => "allow",
             Self::Message { .. } => "message",
+            Self::Limits(_) => "continue",
         }
     }
 
@@ -126,7 +131,9 @@ impl Command {
             Self::Guardrail(_) | Self::Apply => (T::NextIteration, O::Executed, false),
             Self::Diagnose => (T::NextIteration, O::CallsModel, true),
             Self::Debug { .. } => (T::NextAction, O::Executed, true),
-            Self::AllowHost { .. } | Self::Message { .. } => (T::Immediate, O::Journaled, false),
+            Self::AllowHost { .. } | Self::Message { .. } | Self::Limits(_) => {
+                (T::Immediate, O::Journaled, false)
+            }
         };
         CommandTraits {
             timing,
@@ -167,6 +174,10 @@ impl Command {
             Self::Profile { .. } => "its model is used from the next iteration on".to_owned(),
             Self::Task { .. } => "it applies from the next iteration on".to_owned(),
             Self::Diagnose => format!("the doctor is consulted {when}"),
+            Self::Limits(_) if has_agent => {
+                "the budgets apply from the agent's next session on".to_owned()
+            }
+            Self::Limits(_) => format!("the budgets apply {when}"),
             Self::Note(_)
             | Self::Guardrail(_)
             | Self::Apply

@@ -52,6 +52,7 @@ fn all_commands() -> Vec<Command> {
         Command::Debug { id: text() },
         Command::AllowHost { host: text() },
         Command::Message { text: text() },
+        Command::Limits(crate::budget::BudgetLimits::default()),
     ]
 }
 
@@ -79,39 +80,39 @@ fn the_table_of_commands() {
     snapbox::assert_data_eq!(
         table,
         snapbox::str![[r"
-autonomous created: pause stop profile task guardrail allow
-autonomous preparing: pause stop profile task guardrail allow
-autonomous running: pause rotate stop profile task guardrail diagnose apply allow
-autonomous paused: resume stop profile task guardrail diagnose apply allow
-autonomous waiting_quota: pause resume stop profile task guardrail diagnose apply allow
-autonomous waiting_provider: pause resume stop profile task guardrail diagnose apply allow
-autonomous verifying: pause stop profile task guardrail diagnose apply allow
+autonomous created: pause stop profile task guardrail allow continue
+autonomous preparing: pause stop profile task guardrail allow continue
+autonomous running: pause rotate stop profile task guardrail diagnose apply allow continue
+autonomous paused: resume stop profile task guardrail diagnose apply allow continue
+autonomous waiting_quota: pause resume stop profile task guardrail diagnose apply allow continue
+autonomous waiting_provider: pause resume stop profile task guardrail diagnose apply allow continue
+autonomous verifying: pause stop profile task guardrail diagnose apply allow continue
 autonomous succeeded:
-autonomous failed:
+autonomous failed: continue
 autonomous stopped:
-autonomous sandbox_lost: resume stop profile task guardrail diagnose apply allow
-guided created: pause stop profile task guardrail note allow message
-guided preparing: pause stop profile task guardrail note allow message
-guided running: pause rotate stop profile task guardrail diagnose apply note allow message
-guided paused: resume stop profile task guardrail diagnose apply note allow message
-guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message
-guided waiting_provider: pause resume stop profile task guardrail diagnose apply note allow message
-guided verifying: pause stop profile task guardrail diagnose apply note allow message
+autonomous sandbox_lost: resume stop profile task guardrail diagnose apply allow continue
+guided created: pause stop profile task guardrail note allow message continue
+guided preparing: pause stop profile task guardrail note allow message continue
+guided running: pause rotate stop profile task guardrail diagnose apply note allow message continue
+guided paused: resume stop profile task guardrail diagnose apply note allow message continue
+guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message continue
+guided waiting_provider: pause resume stop profile task guardrail diagnose apply note allow message continue
+guided verifying: pause stop profile task guardrail diagnose apply note allow message continue
 guided succeeded:
-guided failed:
+guided failed: continue
 guided stopped:
-guided sandbox_lost: resume stop profile task guardrail diagnose apply note allow message
-debug created: pause stop profile task guardrail note allow message
-debug preparing: pause stop profile task guardrail note allow message
-debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message
-debug paused: resume stop profile task guardrail diagnose apply note debug allow message
-debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message
-debug waiting_provider: pause resume stop profile task guardrail diagnose apply note debug allow message
-debug verifying: pause stop profile task guardrail diagnose apply note debug allow message
+guided sandbox_lost: resume stop profile task guardrail diagnose apply note allow message continue
+debug created: pause stop profile task guardrail note allow message continue
+debug preparing: pause stop profile task guardrail note allow message continue
+debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message continue
+debug paused: resume stop profile task guardrail diagnose apply note debug allow message continue
+debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message continue
+debug waiting_provider: pause resume stop profile task guardrail diagnose apply note debug allow message continue
+debug verifying: pause stop profile task guardrail diagnose apply note debug allow message continue
 debug succeeded:
-debug failed:
+debug failed: continue
 debug stopped:
-debug sandbox_lost: resume stop profile task guardrail diagnose apply note allow message
+debug sandbox_lost: resume stop profile task guardrail diagnose apply note allow message continue
 
 "]]
     );
@@ -152,6 +153,7 @@ NextAction, Executed: note accepted; it takes effect at the next action
 NextAction, Executed, slow: debug accepted; it takes effect at the next action
 Immediate, Journaled: allow accepted; it takes effect immediately
 Immediate, Journaled: message accepted; it takes effect immediately
+Immediate, Journaled: continue accepted; the budgets apply immediately
 
 "]]
     );
@@ -184,6 +186,7 @@ fn commands_without_arguments_are_strings_and_the_others_objects() {
     assert_eq!(texts[10], r#"{"debug":{"id":""}}"#);
     assert_eq!(texts[11], r#"{"allow_host":{"host":""}}"#);
     assert_eq!(texts[12], r#"{"message":{"text":""}}"#);
+    assert!(texts[13].starts_with(r#"{"limits":{"max_iterations":null,"#));
     for (text, command) in texts.iter().zip(all_commands()) {
         assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command);
     }

@@ -1,10 +1,11 @@
 //! Steering of a run: its commands, allowed and blocked hosts, messages and screened tools.
 
 use super::RunState;
+use crate::budget::{self, Budget, BudgetLimits};
 use crate::event::{CommandEvent, EgressEvent, MessageState};
 use crate::net::{AllowlistEntry, Endpoint, ProviderToolAction};
 use crate::ports::Isolation;
-use crate::run::{self, Command};
+use crate::run::{self, Command, FailReason, RunStatus};
 
 /// The maximum size of a message.
 pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
@@ -80,6 +81,7 @@ impl RunState {
             }
             Command::AllowHost { host } => self.host_rejection_reason(host),
             Command::Message { text } => self.message_rejection_reason(text),
+            Command::Limits(change) => self.limits_rejection_reason(change),
             Command::Pause
             | Command::Resume
             | Command::Rotate
@@ -237,6 +239,46 @@ impl RunState {
         AllowlistEntry::parse(host)
             .err()
             .map(|error| error.to_string())
+    }
+
+    /// Returns why budgets are rejected: each must leave something to spend, and a failed run needs
+    /// more of the budget that it failed on.
+    pub fn limits_rejection_reason(&self, change: &BudgetLimits) -> Option<String> {
+        if change.is_empty() {
+            return Some("no budget is given".into());
+        }
+        let limits = self.limits.changed_by(change);
+        let spent = self.spent();
+        let used_up = match &self.status {
+            RunStatus::Failed(FailReason::Budget { budget }) if !change.sets(*budget) => {
+                return Some(format!(
+                    "it failed because `{}` is used up, and no new limit is given for it",
+                    budget.key()
+                ));
+            }
+            RunStatus::Failed(_) => budget::may_start_iteration(&limits, &spent).err(),
+            // An iteration in progress is already paid for.
+            RunStatus::Created
+            | RunStatus::Preparing
+            | RunStatus::Running
+            | RunStatus::Paused(_)
+            | RunStatus::WaitingQuota(_)
+            | RunStatus::WaitingProvider(_)
+            | RunStatus::Verifying
+            | RunStatus::Succeeded
+            | RunStatus::Stopped
+            | RunStatus::SandboxLost => {
+                let too_few = change
+                    .max_iterations
+                    .is_some_and(|most| most < self.iteration);
+                let iterations = too_few.then_some(Budget::Iterations);
+                iterations.or_else(|| budget::exhausted(change, &spent))
+            }
+        }?;
+        let uses = budget::budget_uses(&limits, &spent);
+        let used = uses.into_iter().find(|used| used.budget == used_up)?;
+        let (key, used, limit) = (used_up.key(), used.used, used.limit);
+        Some(format!("`{key}` would be used up: {used} of {limit}"))
     }
 
     /// Returns why a message is rejected.

@@ -1,5 +1,4 @@
-//! The changes of an iteration: compares the files before and after it, committed or not. Only the
-//! detection of circling uses this.
+//! The changes of an iteration: compares the files before and after it, committed or not.
 
 use std::time::Duration;
 
@@ -15,6 +14,8 @@ use crate::error::RunError;
 pub struct IterationChange {
     /// The id of the tree of all files.
     pub tree: String,
+    /// The id of the tree or commit that it was compared with; empty if nothing was compared.
+    pub since: String,
     /// Lines added and removed.
     pub lines: u64,
     pub binary_files: u64,
@@ -28,7 +29,7 @@ const SCRIPT: &str = "set -e; export GIT_INDEX_FILE=\"$PWD/.git/ralph.files\"; \
     from=$1; git cat-file -e \"$from^{tree}\" 2>/dev/null || from=$2; shift 2; \
     git add --all --ignore-errors -- \"$@\" >/dev/null 2>&1 || true; \
     tree=$(git write-tree) || { rm -f \"$GIT_INDEX_FILE\"; exit 1; }; \
-    printf '%s\\0' \"$tree\"; \
+    printf '%s\\0%s\\0' \"$tree\" \"$from\"; \
     git diff-tree -r -z --raw --numstat --no-renames --no-abbrev --no-ext-diff --no-textconv \
         \"$from\" \"$tree\" -- \"$@\"";
 
@@ -54,8 +55,10 @@ impl SandboxGit<'_> {
 
 fn parse_change(output: &str) -> IterationChange {
     let mut parts = output.split('\0');
+    let mut next = || parts.next().unwrap_or_default().to_owned();
     let mut change = IterationChange {
-        tree: parts.next().unwrap_or_default().to_owned(),
+        tree: next(),
+        since: next(),
         ..IterationChange::default()
     };
     while let Some(part) = parts.next() {
@@ -98,7 +101,7 @@ mod tests {
     fn diff_tree_output_is_parsed() {
         let (a, b, none) = ("a".repeat(40), "b".repeat(40), "0".repeat(40));
         let output = format!(
-            "{b}\0:100644 100644 {a} {b} M\0src/a b.rs\0:100644 000000 {a} {none} D\0gone\0\
+            "{b}\0{a}\0:100644 100644 {a} {b} M\0src/a b.rs\0:100644 000000 {a} {none} D\0gone\0\
              :000000 100644 {none} {a} A\0x.png\03\t2\tsrc/a b.rs\00\t4\tgone\0-\t-\tx.png\0"
         );
         let mark = |path: &str, after: Option<&str>| FileState {
@@ -109,6 +112,7 @@ mod tests {
             parse_change(&output),
             IterationChange {
                 tree: b.clone(),
+                since: a.clone(),
                 lines: 9,
                 binary_files: 1,
                 files: vec![

@@ -25,6 +25,7 @@ mod sandbox;
 mod state;
 mod survey;
 mod unlocked_diff;
+mod user_repository;
 mod version;
 mod work_tree;
 
@@ -39,6 +40,7 @@ pub use project_config::ProjectConfigError;
 pub use sandbox::{BundleSource, SandboxGit};
 pub(crate) use state::{RepoRefs, WorkSnapshot};
 pub use survey::Survey;
+pub use user_repository::{MergeResult, UserRepository};
 pub use version::GitVersion;
 pub use work_tree::WorkTree;
 

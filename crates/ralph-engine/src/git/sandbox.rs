@@ -13,6 +13,7 @@ use ralph_core::ports::{
 
 use super::GitError;
 use super::call_log::GitCall;
+use super::change::IterationChange;
 use super::commit::OwnFiles;
 use super::error_line::most_relevant_line;
 use super::survey::exclude_pathspecs;
@@ -257,6 +258,23 @@ impl<'a> SandboxGit<'a> {
             Some(head) => self.diff_with(tree, &format!("{flags} {head}")).await,
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Returns the diff between the recorded files of two moments; `tree` names the files that git
+    /// must not read.
+    pub async fn diff_of_change(
+        &self,
+        change: &IterationChange,
+        tree: &WorkTree,
+    ) -> Result<Vec<u8>, RunError> {
+        let (from, to) = (&change.since, &change.tree);
+        let flags = format!("--no-color --no-ext-diff --no-textconv {from} {to}");
+        // New files are part of the recorded trees.
+        let tree = WorkTree {
+            survey: tree.survey.clone(),
+            ..WorkTree::default()
+        };
+        self.diff_with(&tree, &flags).await
     }
 
     /// Returns a summary of uncommitted changes, including new files, without the run's own files.

@@ -69,7 +69,7 @@ pub(super) async fn record_iteration_change(
         Ok(change) => change,
         // Git in the sandbox is untrusted; if it fails, the size of the diff is used.
         Err(RunError::Git(GitError::InSandbox { .. })) => IterationChange {
-            lines: scratch.diff.added.saturating_add(scratch.diff.removed),
+            lines: scratch.lines_since_commit,
             ..IterationChange::default()
         },
         Err(error) => return Err(error),
@@ -172,7 +172,7 @@ fn iteration_facts(recorder: &Recorder, scratch: &IterationScratch) -> Iteration
         boxes_ticked: state.ticked.len(),
         tree: change.tree.clone(),
         committed: open.map(|open| open.head != state.head),
-        diff_lines: scratch.diff.added.saturating_add(scratch.diff.removed),
+        diff_lines: scratch.lines_since_commit,
         code: scratch.code.clone(),
     }
 }

@@ -30,8 +30,11 @@ pub(crate) struct IterationScratch {
     pub(crate) tests: Option<CheckResult>,
     /// Whether the files differ from the end of the last iteration; always true if `resumed`.
     pub(crate) changed: bool,
-    /// Since the start of the iteration.
+    /// The changes of the iteration alone.
     pub(crate) diff: DiffSize,
+    /// Lines added and removed since the commit at the start, with the uncommitted changes of
+    /// earlier iterations.
+    pub(crate) lines_since_commit: u64,
     pub(crate) newly_ticked: usize,
     /// The same changes by file, and the resulting tree.
     pub(crate) change: IterationChange,

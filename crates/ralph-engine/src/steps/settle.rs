@@ -1,6 +1,7 @@
 //! Settles an iteration by its actual results: tampering, the state of git, the commits, the tests.
 
-use ralph_core::event::{DeliveryEvent, DiffSize, IterationEvent};
+use ralph_core::diff::diff_size;
+use ralph_core::event::{DeliveryEvent, IterationEvent};
 use ralph_core::gutter::CodeChange;
 use ralph_core::id::{CommitId, Digest};
 
@@ -44,7 +45,7 @@ pub(crate) async fn settle_iteration(
         .open
         .as_ref()
         .map_or_else(|| recorder.state().head.clone(), |open| open.head.clone());
-    let mut diff = work_tree_diff(recorder, bench, pinned, &start, &mut tree).await?;
+    let diff = work_tree_diff(recorder, bench, pinned, &start, &mut tree).await?;
     let moved = tree
         .head
         .as_ref()
@@ -59,21 +60,39 @@ pub(crate) async fn settle_iteration(
     scratch.changed =
         scratch.resumed || recorder.state().head != start || uncommitted != bench.view.uncommitted;
     bench.view.uncommitted = uncommitted;
-    scratch.diff = diff_size(&diff);
+    let size = diff_size(&diff);
+    scratch.lines_since_commit = size.added.saturating_add(size.removed);
     record_iteration_change(recorder, bench, scratch, &start, &tree).await?;
     let changed = scratch.changed;
     scratch.code = changed.then(|| CodeChange::from_diff(&diff, &recorder.state().window));
-    diff.truncate(MAX_DIFF);
-    let clean = recorder.redactor.redact_bytes(&diff);
-    durable::write_unsynced(
-        &recorder
-            .dir
-            .open_iteration(recorder.state().iteration)
-            .join("git_diff.patch"),
-        &clean,
-    )?;
+    let mut own = iteration_diff(bench, scratch, &tree, diff).await?;
+    scratch.diff = diff_size(&own);
+    own.truncate(MAX_DIFF);
+    let clean = recorder.redactor.redact_bytes(&own);
+    durable::write_unsynced(&recorder.open_iteration_file("git_diff.patch"), &clean)?;
     bench.view.tree = tree;
     Ok(())
+}
+
+/// Returns the diff of the iteration alone: `since_commit` also contains what earlier iterations
+/// left uncommitted. If the files could not be recorded, that is the best one there is.
+async fn iteration_diff(
+    bench: &Workbench,
+    scratch: &IterationScratch,
+    tree: &WorkTree,
+    since_commit: Vec<u8>,
+) -> Result<Vec<u8>, RunError> {
+    if !scratch.changed {
+        return Ok(Vec::new());
+    }
+    let started_clean = !scratch.resumed && bench.view.tree.entries.is_empty();
+    if started_clean || scratch.change.since.is_empty() {
+        return Ok(since_commit);
+    }
+    match bench.git().diff_of_change(&scratch.change, tree).await {
+        Err(RunError::Git(GitError::InSandbox { .. })) => Ok(since_commit),
+        diff => diff,
+    }
 }
 
 /// Inspects the workspace before the first iteration of this process.
@@ -250,43 +269,4 @@ pub(crate) async fn run_tests_if_changed(run: &mut Run) -> Result<(), RunError> 
     run.recorder
         .append(IterationEvent::TestsRun { iteration, check })?;
     Ok(())
-}
-
-/// Counts files and lines of a diff.
-fn diff_size(diff: &[u8]) -> DiffSize {
-    let mut size = DiffSize::default();
-    let mut in_hunk = false;
-    for line in diff.split(|byte| *byte == b'\n') {
-        if line.starts_with(b"diff --git ") {
-            size.files += 1;
-            in_hunk = false;
-        } else if line.starts_with(b"@@ ") {
-            in_hunk = true;
-        } else if in_hunk && line.starts_with(b"+") {
-            size.added += 1;
-        } else if in_hunk && line.starts_with(b"-") {
-            size.removed += 1;
-        }
-    }
-    size
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_diff_is_measured_by_its_hunks() {
-        let diff = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-old\n+new\n+--- more\n same\n\
-                     diff --git a/y b/y\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+y\n";
-        assert_eq!(
-            diff_size(diff),
-            DiffSize {
-                files: 2,
-                added: 3,
-                removed: 1
-            }
-        );
-        assert_eq!(diff_size(b""), DiffSize::default());
-    }
 }

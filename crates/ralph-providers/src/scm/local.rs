@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ralph_core::id::Digest;
-use ralph_core::ports::{Clock, PullDraft, PullRequest, Scm, ScmError};
+use ralph_core::ports::{Clock, PullDraft, PullRequest, PullState, Scm, ScmError};
 use ralph_guest::files::sync_filesystem;
 
 use super::pull_store::{LockedPullStore, PullStore};
@@ -65,6 +65,22 @@ impl LocalScm {
     /// Returns the record path for a pull request's URL.
     pub fn record_path(url: &str) -> Option<PathBuf> {
         url::to_path(url)
+    }
+
+    /// Sets the state of a pull request that the user merged or discarded.
+    pub async fn set_state(&self, number: u64, state: PullState) -> Result<PullRequest, ScmError> {
+        let now = self.clock.now();
+        self.with_store(move |store| {
+            let locked = store.lock()?;
+            let mut record = locked.read(number)?;
+            if record.state != state {
+                record.state = state;
+                record.updated_at = now;
+                locked.write(&record)?;
+            }
+            Ok(record.summary(&locked.path(number)))
+        })
+        .await
     }
 
     /// Accesses the records in a blocking thread, which may wait for the disk and the lock.

@@ -74,6 +74,12 @@ impl PullRecord {
         let wanted = Self {
             opened_at: self.opened_at,
             updated_at: self.updated_at,
+            // Only another commit opens a pull request again.
+            state: if self.state.is_closed() && self.commit == draft.commit {
+                self.state
+            } else {
+                draft.state
+            },
             ..Self::new(self.number, &self.repo, draft, now)
         };
         (wanted != *self).then_some(Self {

@@ -9,22 +9,29 @@ use super::attach::AttachArgs;
 use super::audit::AuditArgs;
 use super::completions::CompletionsArgs;
 use super::config::{ConfigArgs, ConfigCommand};
+use super::continue_run::ContinueArgs;
 use super::cost::CostArgs;
 use super::debug::DebugArgs;
 use super::demo::DemoArgs;
 use super::diagnose::DiagnoseArgs;
+use super::diff::DiffArgs;
+use super::discard::DiscardArgs;
 use super::export::ExportArgs;
+use super::gc::GcArgs;
 use super::image::ImageArgs;
 use super::init::InitArgs;
 use super::lint::LintArgs;
 use super::logs::LogsArgs;
+use super::merge::MergeArgs;
 use super::models::{ModelsArgs, ModelsCommand};
+use super::pr::PrArgs;
 use super::preflight::PreflightArgs;
 use super::profile::ProfileArgs;
 use super::proxy::ProxyArgs;
 use super::prune::PruneArgs;
 use super::replay::ReplayArgs;
 use super::resume::ResumeArgs;
+use super::rm::RmArgs;
 use super::run::RunArgs;
 use super::run_arg::RunArg;
 use super::runs::RunsArgs;
@@ -36,7 +43,7 @@ use super::tokens::{StoreTokenArgs, TokenArgs};
 use super::trust::TrustArgs;
 
 /// The commands by purpose, in the order of the help.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Start and follow",
         &[
@@ -48,6 +55,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &[
             "pause",
             "resume",
+            "continue",
             "rotate",
             "stop",
             "message",
@@ -60,7 +68,11 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "debug",
         ],
     ),
-    ("Inspect", &["cost", "export", "audit"]),
+    (
+        "Use the result",
+        &["diff", "pr", "merge", "discard", "export"],
+    ),
+    ("Inspect", &["cost", "audit"]),
     (
         "Set up",
         &[
@@ -75,7 +87,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "completions",
         ],
     ),
-    ("Maintain", &["preflight", "selftest", "prune-sandboxes"]),
+    (
+        "Maintain",
+        &["preflight", "selftest", "prune-sandboxes", "rm", "gc"],
+    ),
 ];
 
 /// The version with the commit, if it is known. The reference and the manual pages have only the
@@ -145,7 +160,7 @@ pub(super) enum CliCommand {
     Run(RunArgs),
     /// List all runs, the newest first
     Runs(RunsArgs),
-    /// Show the status of a run
+    /// Show the status of a run, or one of its iterations
     Show(ShowArgs),
     /// Print the log of a run
     Logs(LogsArgs),
@@ -158,6 +173,11 @@ pub(super) enum CliCommand {
     Pause(RunArg),
     /// Continue a run that waits or was interrupted
     Resume(ResumeArgs),
+    /// Continue a run with other budgets, also one that failed because a budget was used up
+    #[command(
+        after_help = "Examples:\n  ralph continue last --max-iterations 40\n  ralph continue last --max-cost 20 --max-time 3h\n\nA limit counts everything that the run has used since its start. Branch and sandbox stay the same.\n\nExit codes: as of `ralph run`"
+    )]
+    Continue(ContinueArgs),
     /// Start a fresh iteration at the next action of a run
     Rotate(RunArg),
     /// End a run and keep its sandbox for inspection
@@ -166,6 +186,23 @@ pub(super) enum CliCommand {
     Profile(ProfileArgs),
     /// Apply a changed task file to a run
     Task(TaskArgs),
+    /// Print the changes of a run
+    #[command(
+        after_help = "Examples:\n  ralph diff\n  ralph diff last --iteration 3\n  ralph diff last --stat\n  ralph diff last | git apply"
+    )]
+    Diff(DiffArgs),
+    /// Print the pull request of a run
+    Pr(PrArgs),
+    /// Merge the branch of a run into its base branch
+    #[command(
+        after_help = "Examples:\n  ralph merge\n  ralph merge last --unverified\n\nNothing is changed if the branches conflict, or if local changes in the working tree would be overwritten.\n\nExit codes: 0 merged, 1 not merged"
+    )]
+    Merge(MergeArgs),
+    /// Remove the branch and the sandbox of a run, and close its pull request
+    #[command(
+        after_help = "Examples:\n  ralph discard\n  ralph discard last --yes\n\nThe run's files stay: `ralph show`, `ralph logs` and `ralph diff` still work. `ralph rm` removes them, too."
+    )]
+    Discard(DiscardArgs),
     /// Write the branch of a run into an empty directory
     Export(ExportArgs),
     /// Show the effective settings and where each comes from
@@ -257,6 +294,13 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph prune-sandboxes --dry-run\n  ralph prune-sandboxes --type docker --max-age 2d\n\nA sandbox in which a process works is never removed."
     )]
     PruneSandboxes(PruneArgs),
+    /// Remove the directory and the sandboxes of a finished run
+    Rm(RmArgs),
+    /// Show the disk space of runs, and remove old ones
+    #[command(
+        after_help = "Examples:\n  ralph gc\n  ralph gc --older-than 7d --yes\n\nExit codes: 0, or 1 if a run could not be removed"
+    )]
+    Gc(GcArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -274,6 +318,12 @@ impl CliCommand {
             | Self::Cost(CostArgs { json, .. })
             | Self::Attach(AttachArgs { json, .. })
             | Self::Resume(ResumeArgs { json, .. })
+            | Self::Continue(ContinueArgs { json, .. })
+            | Self::Pr(PrArgs { json, .. })
+            | Self::Merge(MergeArgs { json, .. })
+            | Self::Discard(DiscardArgs { json, .. })
+            | Self::Rm(RmArgs { json, .. })
+            | Self::Gc(GcArgs { json, .. })
             | Self::Diagnose(DiagnoseArgs { json, .. })
             | Self::Audit(AuditArgs { json, .. })
             | Self::Preflight(PreflightArgs { json, .. })
@@ -300,6 +350,7 @@ impl CliCommand {
             | Self::Stop(_)
             | Self::Profile(_)
             | Self::Task(_)
+            | Self::Diff(_)
             | Self::Export(_)
             | Self::Guardrail(_)
             | Self::Note(_)

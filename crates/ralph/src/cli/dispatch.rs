@@ -12,9 +12,10 @@ use super::command_line::{Cli, CliCommand, command_line};
 use super::context::Context;
 use super::exit::ExitCode;
 use super::{
-    allow, argument_order, attach, audit, complete, completions, config, cost, debug, demo,
-    diagnose, export, image, init, lint, logs, models, preflight, profile, proxy, prune, replay,
-    resume, run, runs, selftest, show, steer, task, tokens, trust, usage,
+    allow, argument_order, attach, audit, complete, completions, config, continue_run, cost, debug,
+    demo, diagnose, diff, discard, export, gc, image, init, lint, logs, merge, models, pr,
+    preflight, profile, proxy, prune, replay, resume, rm, run, runs, selftest, show, steer, task,
+    tokens, trust, usage,
 };
 
 /// Runs the program: parses the arguments, executes the command and reports errors.
@@ -66,15 +67,20 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::Lint(args) => lint::run(&args, context),
         CliCommand::Run(args) => block_on(run::run(args, context)),
         CliCommand::Runs(args) => runs::run(&args, context),
-        CliCommand::Show(args) => show::run(&args, context),
+        CliCommand::Show(args) => block_on(show::run(args, context)),
         CliCommand::Logs(args) => logs::run(&args, context),
         CliCommand::Attach(args) => block_on(attach::run(&args, context)),
         CliCommand::Pause(args) => block_on(steer::run(&args, &Steer::Pause, context)),
         CliCommand::Resume(args) => block_on(resume::run(args, context)),
+        CliCommand::Continue(args) => block_on(continue_run::run(args, context)),
         CliCommand::Rotate(args) => block_on(steer::run(&args, &Steer::Rotate, context)),
         CliCommand::Stop(args) => block_on(steer::run(&args, &Steer::Stop, context)),
         CliCommand::Profile(args) => block_on(profile::run(args, context)),
         CliCommand::Task(args) => block_on(task::run(args, context)),
+        CliCommand::Diff(args) => block_on(diff::run(args, context)),
+        CliCommand::Pr(args) => block_on(pr::run(args, context)),
+        CliCommand::Merge(args) => block_on(merge::run(args, context)),
+        CliCommand::Discard(args) => block_on(discard::run(args, context)),
         CliCommand::Export(args) => block_on(export::run(args, context)),
         CliCommand::Config(args) => config::run(&args, context),
         CliCommand::Cost(args) => cost::run(&args, context),
@@ -97,6 +103,8 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::Trust(args) => block_on(trust::run(args, context)),
         CliCommand::Selftest(args) => block_on(selftest::run(args, context)),
         CliCommand::PruneSandboxes(args) => block_on(prune::run(args, context)),
+        CliCommand::Rm(args) => block_on(rm::run(args, context)),
+        CliCommand::Gc(args) => block_on(gc::run(args, context)),
         CliCommand::Completions(args) => completions::run(&args, context),
     }
 }

@@ -60,8 +60,13 @@ impl CliOutput {
 
     /// Prints text unchanged. It must be safe for a terminal.
     pub fn print_text(self, text: &str) -> Result<StdoutReader, AppError> {
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// Prints bytes unchanged, for an output that is not a terminal.
+    pub fn print_bytes(self, bytes: &[u8]) -> Result<StdoutReader, AppError> {
         let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        match out.write_all(bytes).and_then(|()| out.flush()) {
             Ok(()) => Ok(StdoutReader::Connected),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 Ok(StdoutReader::Disconnected)

@@ -37,8 +37,13 @@ pub(super) fn confirm_proposals(review: &TrustReview, question: &str) -> bool {
         proposals.push_str(&line.render(Colour::Unused, None));
         proposals.push('\n');
     }
+    confirm(&format!("{proposals}{question}"))
+}
+
+/// Asks for a confirmation; without a terminal, the answer is no.
+pub(super) fn confirm(question: &str) -> bool {
     matches!(
-        ask(&format!("{proposals}{question} [y/N] ")).as_deref(),
+        ask(&format!("{question} [y/N] ")).as_deref(),
         Some("y" | "yes")
     )
 }

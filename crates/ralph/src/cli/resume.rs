@@ -31,7 +31,17 @@ pub(super) async fn resume(
     is_json: bool,
     context: &Context,
 ) -> Result<ExitCode, AppError> {
-    match Box::pin(prepare_resume(&run.run, &context.app)).await? {
+    let outcome = Box::pin(prepare_resume(&run.run, &context.app)).await?;
+    Box::pin(go_on(outcome, is_json, context)).await
+}
+
+/// Reports that the process of a run continues, or drives the run here.
+pub(super) async fn go_on(
+    outcome: ResumeOutcome,
+    is_json: bool,
+    context: &Context,
+) -> Result<ExitCode, AppError> {
+    match outcome {
         ResumeOutcome::Sent(report) => steer::print_report(&report, context),
         ResumeOutcome::Ready(run) => {
             let mode = context.existing_run_view_mode(is_json);

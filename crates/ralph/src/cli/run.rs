@@ -18,6 +18,7 @@ use ralph_core::plan::EngineKind;
 use ralph_core::task::TaskFile;
 use serde_json::json;
 
+use super::budget_args::BudgetArgs;
 use super::context::Context;
 use super::drive::drive;
 use super::exit::ExitCode;
@@ -63,6 +64,8 @@ pub(super) struct RunArgs {
     /// Use this model, such as zai/glm-4.7 or scripted:FILE.jsonl
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub model: Option<String>,
+    #[command(flatten)]
+    pub budgets: BudgetArgs,
     /// Check for newer base images and rebuild the image
     #[arg(long)]
     pub rebuild: bool,
@@ -181,6 +184,7 @@ impl RunArgs {
             agent: self.agent.clone(),
             profile: self.profile.clone(),
             model: self.model.clone(),
+            limits: self.budgets.limits(),
         }
     }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
+use ralph_app::results::close_if_merged;
 use ralph_app::runs::{RunDetails, RunSummary, SteeringDetails};
 use ralph_core::state::RunState;
 use ralph_engine::store::RunDir;
@@ -11,6 +12,7 @@ use super::context::Context;
 use super::exit::ExitCode;
 use super::run_arg::RunArg;
 use super::runs::status_tone;
+use super::show_iteration;
 use super::show_steering::steering_lines;
 use crate::terminal::lines::{self, Style, budgets, field_line, lifecycle};
 use crate::terminal::styled_line::StyledLine;
@@ -20,15 +22,22 @@ use crate::terminal::styled_line::StyledLine;
 pub(super) struct ShowArgs {
     #[command(flatten)]
     pub run: RunArg,
+    /// Show the prompt, reply, actions, test output and diff of this iteration
+    #[arg(long, value_name = "N")]
+    pub iteration: Option<u32>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// Prints a text block, or the fields as JSON.
-pub(super) fn run(args: &ShowArgs, context: &Context) -> Result<ExitCode, AppError> {
+pub(super) async fn run(args: ShowArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
-    let state = dir.state()?;
+    let mut state = dir.state()?;
+    if let Some(number) = args.iteration {
+        return show_iteration::run((&dir, &state), number, args.json, context);
+    }
+    close_if_merged(&dir, &mut state, &context.app).await;
     let output = context.output();
     if args.json {
         output.print_json(&RunDetails::from_state(&dir, &state))?;
@@ -80,6 +89,12 @@ fn run_lines(
     }
     if let Some(pull) = &state.pull {
         lines.push(field_line("pr", &lifecycle::pull_request_text(pull)));
+    }
+    if state.discarded {
+        lines.push(field_line(
+            "result",
+            "discarded: its branch and sandbox are removed",
+        ));
     }
     lines.push(field_line("files", &dir.root().display().to_string()));
     let bars = budgets::lines(&state.limits, &state.spent(), style);

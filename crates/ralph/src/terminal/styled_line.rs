@@ -210,7 +210,8 @@ impl StyledLine {
     }
 }
 
-fn paint(text: &str, tone: Tone, colour: Colour) -> String {
+/// Returns text in the colour of a tone. It must be safe for a terminal.
+pub fn paint(text: &str, tone: Tone, colour: Colour) -> String {
     let code = tone.sgr_code();
     if colour == Colour::Unused || code.is_empty() || text.is_empty() {
         text.to_owned()

@@ -58,11 +58,13 @@ mod poisoned;
 mod power_loss;
 mod project;
 mod proxy;
+mod raised_budgets;
 mod reading;
 mod redacted_actions;
 mod relative_path;
 mod replies;
 mod repositories;
+mod results;
 #[cfg(target_os = "linux")]
 mod script;
 mod secrets;

@@ -1,7 +1,9 @@
 //! Hosts that the user allows, and messages of the user.
 
 use super::*;
+use crate::budget::Budget;
 use crate::event::{CommandEvent, EgressEvent, MessageState};
+use crate::run::FailReason;
 
 fn blocked(host: &str, port: u16) -> Event {
     Event::Egress(EgressEvent::HostBlocked {
@@ -175,4 +177,90 @@ fn a_prompt_has_the_oldest_messages_that_fit() {
     let state = after(events);
     assert_eq!(in_prompt(&state), [true, false, false, false]);
     assert_eq!(shown(&state), ["1", "3", "4"]);
+}
+
+/// Returns a run that failed because its five iterations are used up.
+fn out_of_iterations() -> RunState {
+    let mut state = after([Event::Run(RunEvent::StatusChanged {
+        status: RunStatus::Failed(FailReason::Budget {
+            budget: Budget::Iterations,
+        }),
+    })]);
+    state.iteration = 5;
+    state.limits.max_iterations = Some(5);
+    state.limits.max_tokens = Some(1_000);
+    state
+}
+
+fn limits(iterations: Option<u32>, tokens: Option<u64>) -> BudgetLimits {
+    BudgetLimits {
+        max_iterations: iterations,
+        max_tokens: tokens,
+        ..BudgetLimits::default()
+    }
+}
+
+#[test]
+fn a_failed_run_needs_more_of_the_budget_that_it_failed_on() {
+    let state = out_of_iterations();
+    let reason =
+        |iterations, tokens| state.rejection_reason(&Command::Limits(limits(iterations, tokens)));
+    assert_eq!(reason(Some(6), None), None);
+    assert_eq!(
+        reason(Some(5), None).unwrap(),
+        "`max_iterations` would be used up: 5 of 5"
+    );
+    assert_eq!(
+        reason(None, Some(9_000)).unwrap(),
+        "it failed because `max_iterations` is used up, and no new limit is given for it"
+    );
+    assert_eq!(reason(None, None).unwrap(), "no budget is given");
+    let mut stopped = out_of_iterations();
+    stopped.status = RunStatus::Stopped;
+    let refused = stopped.rejection_reason(&Command::Limits(limits(Some(6), None)));
+    assert_eq!(refused.unwrap(), "it was stopped");
+}
+
+#[test]
+fn a_running_run_accepts_budgets_above_its_spending() {
+    let mut state = out_of_iterations();
+    state.status = RunStatus::Running;
+    state.usage.input_tokens = 500;
+    let reason =
+        |iterations, tokens| state.rejection_reason(&Command::Limits(limits(iterations, tokens)));
+    // The fifth iteration is in progress.
+    assert_eq!(reason(Some(5), Some(501)), None);
+    assert_eq!(
+        reason(Some(4), None).unwrap(),
+        "`max_iterations` would be used up: 5 of 4"
+    );
+    assert_eq!(
+        reason(None, Some(500)).unwrap(),
+        "`max_tokens_total` would be used up: 500 of 500"
+    );
+}
+
+#[test]
+fn new_budgets_let_a_failed_run_continue_until_its_next_status() {
+    let failed = || {
+        Event::Run(RunEvent::StatusChanged {
+            status: RunStatus::Failed(FailReason::Budget {
+                budget: Budget::Cost,
+            }),
+        })
+    };
+    let raised = || {
+        Event::Run(RunEvent::LimitsChanged {
+            limits: limits(Some(9), None),
+        })
+    };
+    let preparing = Event::Run(RunEvent::StatusChanged {
+        status: RunStatus::Preparing,
+    });
+    assert!(!after([failed()]).may_continue);
+    let continued = after([failed(), raised()]);
+    assert!(continued.may_continue);
+    assert_eq!(continued.limits, limits(Some(9), None));
+    assert!(!after([failed(), raised(), preparing]).may_continue);
+    assert!(!after([raised()]).may_continue);
 }

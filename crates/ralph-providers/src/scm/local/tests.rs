@@ -274,3 +274,21 @@ async fn concurrent_tasks_get_distinct_numbers() {
     assert_eq!(given, (1..=12).collect::<Vec<u64>>());
     assert_eq!(record_names(&fixture.store_directory()).len(), 12);
 }
+
+#[tokio::test]
+async fn only_another_commit_opens_a_merged_pull_request_again() {
+    let fixture = ScmFixture::new();
+    let scm = fixture.scm();
+    scm.open(&draft("r1", "a")).await.unwrap();
+    let merged = scm.set_state(1, PullState::Merged).await.unwrap();
+    assert_eq!(merged.state, PullState::Merged);
+    let again = scm.update(1, &draft("r1", "a")).await.unwrap();
+    assert_eq!(again.state, PullState::Merged);
+    let further = PullDraft {
+        commit: CommitId::parse(&"b".repeat(40)).unwrap(),
+        ..draft("r1", "a")
+    };
+    let opened = scm.update(1, &further).await.unwrap();
+    assert_eq!(opened.state, PullState::Draft);
+    assert!(scm.set_state(7, PullState::Closed).await.is_err());
+}

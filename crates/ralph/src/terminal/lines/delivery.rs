@@ -33,6 +33,9 @@ pub(super) fn delivery_lines(event: &DeliveryEvent) -> Vec<StyledLine> {
         DeliveryEvent::PullRequestUpdated { pull, opened } => {
             vec![pull_request_line(pull, *opened)]
         }
+        DeliveryEvent::Discarded { branch } => {
+            vec![quiet_line(&format!("branch `{branch}` was discarded"))]
+        }
         DeliveryEvent::PushStarted { .. } | DeliveryEvent::StateSaved { .. } => Vec::new(),
     }
 }
@@ -123,6 +126,8 @@ pub(super) fn state_name(state: PullState) -> &'static str {
     match state {
         PullState::Draft => "draft",
         PullState::Open => "open",
+        PullState::Merged => "merged",
+        PullState::Closed => "closed",
     }
 }
 

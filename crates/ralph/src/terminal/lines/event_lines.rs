@@ -74,6 +74,7 @@ fn run_label(event: &RunEvent) -> Option<String> {
         RunEvent::RunOpened { .. }
         | RunEvent::StatusChanged { .. }
         | RunEvent::ContractChanged { .. }
+        | RunEvent::LimitsChanged { .. }
         | RunEvent::ContractRejected { .. }
         | RunEvent::ModelChosen { .. }
         | RunEvent::ProfileRejected { .. }
@@ -165,7 +166,8 @@ fn delivery_label(event: &DeliveryEvent) -> Option<String> {
         | DeliveryEvent::ImportRefused { .. }
         | DeliveryEvent::Pushed { .. }
         | DeliveryEvent::PullRequestUpdated { .. }
-        | DeliveryEvent::StateSaved { .. } => None,
+        | DeliveryEvent::StateSaved { .. }
+        | DeliveryEvent::Discarded { .. } => None,
     }
 }
 

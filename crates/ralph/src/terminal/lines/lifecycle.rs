@@ -1,11 +1,12 @@
 //! Lines about the whole run: its plan, the events around the iterations, and its end.
 
 use ralph_app::format;
+use ralph_core::budget::Budget;
 use ralph_core::event::{CommandEvent, MessageState, RunEvent, SandboxEvent, SandboxPurpose};
 use ralph_core::plan::{Delivery, EngineKind, NetworkPlan, RunPlan, SuggestedHost};
-use ralph_core::ports::{Isolation, PullRequest};
+use ralph_core::ports::{Isolation, PullRequest, PullState};
 use ralph_core::profile::ModelChoice;
-use ralph_core::run::RunStatus;
+use ralph_core::run::{FailReason, RunStatus};
 use ralph_core::state::RunState;
 
 use super::delivery::state_name;
@@ -25,6 +26,10 @@ pub(super) fn run_lines(event: &RunEvent, state: &RunState, style: Style) -> Vec
             StyledLine::from_text("  » the task file has changed: ")
                 .wrapped(Tone::Plain, &changes.join(", ")),
         ],
+        RunEvent::LimitsChanged { limits } => {
+            let text = format!("budgets: {}", budgets::limits_text(limits));
+            vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, &text)]
+        }
         RunEvent::ContractRejected { why } => {
             vec![warning_line(&format!(
                 "the changed task file is not used: {why}"
@@ -339,22 +344,25 @@ pub fn ending_lines(state: &RunState, style: Style) -> Vec<StyledLine> {
         );
     }
     lines.push(bar().plain("  ").quiet(&usage_summary(state)));
-    if let Some(next) = next_step(state) {
-        lines.push(bar().plain("  ").wrapped(Tone::Accent, &next));
-    }
+    let next = next_steps(state);
+    lines.extend(
+        next.iter()
+            .map(|next| bar().plain("  ").wrapped(Tone::Accent, next)),
+    );
     lines
 }
 
 fn result_lines(state: &RunState) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(pull) = &state.pull {
-        lines.push(format!("pull request {}", self::pull_request_text(pull)));
-    } else if let Some(pushed) = &state.pushed {
+    if let Some(pushed) = &state.pushed {
         lines.push(format!(
             "branch `{}` at {}",
             state.plan.branch,
             pushed.short()
         ));
+    }
+    if let Some(pull) = &state.pull {
+        lines.push(format!("pull request {}", self::pull_request_text(pull)));
     }
     if let Some((commit, green)) = &state.verified {
         let green = if *green { "verified" } else { "not green" };
@@ -374,6 +382,9 @@ fn result_lines(state: &RunState) -> Vec<String> {
         state.ticked.len(),
         format::plural(state.checkboxes as u64, "box", "boxes"),
     ));
+    if let Some(sandbox) = state.sandbox.as_ref().filter(|_| state.status.is_final()) {
+        lines.push(format!("sandbox `{sandbox}` is kept for inspection"));
+    }
     lines
 }
 
@@ -393,27 +404,70 @@ pub fn usage_summary(state: &RunState) -> String {
     )
 }
 
-fn next_step(state: &RunState) -> Option<String> {
+/// Returns the printed name of a pull request's state.
+pub fn pull_state_name(state: PullState) -> &'static str {
+    state_name(state)
+}
+
+fn next_steps(state: &RunState) -> Vec<String> {
     let run = &state.plan.run;
     if state.has_nothing_to_do() {
-        return Some(
+        return vec![
             "if work is missing, write checks that fail until it is done, or set `verification.baseline: false`"
                 .to_owned(),
-        );
+        ];
     }
     match &state.status {
         RunStatus::Paused(_) | RunStatus::SandboxLost => {
-            Some(format!("`ralph resume {run}` continues it"))
+            vec![format!("`ralph resume {run}` continues it")]
         }
-        RunStatus::Failed(_) => Some(format!("`ralph logs {run}` shows what it did")),
         RunStatus::WaitingQuota(_) | RunStatus::WaitingProvider(_) => {
-            Some(format!("`ralph resume {run}` asks the model immediately"))
+            vec![format!("`ralph resume {run}` asks the model immediately")]
         }
-        RunStatus::Created
-        | RunStatus::Preparing
-        | RunStatus::Running
-        | RunStatus::Verifying
-        | RunStatus::Succeeded
-        | RunStatus::Stopped => None,
+        RunStatus::Failed(reason) => {
+            let go_on = match reason {
+                FailReason::Budget { budget } => {
+                    let flag = budget_flag(*budget);
+                    Some(format!("`ralph continue {run} {flag}` goes on with it"))
+                }
+                FailReason::Model { .. } | FailReason::Gutter { .. } | FailReason::Setup { .. } => {
+                    None
+                }
+            };
+            let logs = format!("`ralph logs {run}` shows what it did");
+            let steps = go_on.into_iter().chain([logs]);
+            steps.chain(result_steps(state)).collect()
+        }
+        RunStatus::Succeeded | RunStatus::Stopped => result_steps(state),
+        RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying => {
+            Vec::new()
+        }
+    }
+}
+
+/// Returns the commands that show and merge the delivered branch.
+fn result_steps(state: &RunState) -> Vec<String> {
+    let run = &state.plan.run;
+    if state.pushed.is_none() {
+        return Vec::new();
+    }
+    let mut steps = vec![format!("`ralph diff {run}` shows the changes")];
+    if state.status == RunStatus::Succeeded {
+        let base = &state.plan.base_branch;
+        steps.push(format!("`ralph merge {run}` merges them into `{base}`"));
+    }
+    if state.pull.is_some() {
+        steps.push(format!("`ralph pr {run}` shows the pull request"));
+    }
+    steps
+}
+
+/// Returns the flag of `ralph continue` that raises a budget.
+fn budget_flag(budget: Budget) -> &'static str {
+    match budget {
+        Budget::Iterations => "--max-iterations N",
+        Budget::WallTime => "--max-time DURATION",
+        Budget::Cost => "--max-cost USD",
+        Budget::Tokens => "--max-tokens N",
     }
 }

@@ -1,0 +1,188 @@
+//! The pull request of a run, as recorded on this machine.
+
+use std::path::PathBuf;
+
+use ralph_core::event::DeliveryEvent;
+use ralph_core::id::RunId;
+use ralph_core::plan::RunPlan;
+use ralph_core::ports::{PullRequest, PullState};
+use ralph_core::state::RunState;
+use ralph_engine::file_digests;
+use ralph_engine::git::{GitError, UserRepository};
+use ralph_engine::journal::Journal;
+use ralph_engine::store::RunDir;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::error::AppError;
+use crate::providers::PullRecord;
+
+/// A pull request with its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PullRequestReport {
+    pub run: RunId,
+    pub number: u64,
+    pub state: PullState,
+    pub title: String,
+    /// Markdown.
+    pub body: String,
+    /// The branch to merge.
+    pub head: String,
+    /// The target branch.
+    pub base: String,
+    pub commit: String,
+    pub labels: Vec<String>,
+    pub url: String,
+    pub opened_at: jiff::Timestamp,
+    pub updated_at: jiff::Timestamp,
+}
+
+/// Returns the pull request of a run with its present state.
+pub async fn pull_request(
+    dir: &RunDir,
+    state: &mut RunState,
+    app: &App,
+) -> Result<PullRequestReport, AppError> {
+    close_if_merged(dir, state, app).await;
+    let Some(pull) = &state.pull else {
+        let run = &state.plan.run;
+        return Err(AppError::runtime(
+            format!("run `{run}` has no pull request"),
+            "one is opened when its first commits are delivered, unless the task sets `pr.enabled: false`",
+            format!("see the changes with `ralph diff {run}`"),
+        ));
+    };
+    let PullRecord {
+        number,
+        head,
+        base,
+        commit,
+        title,
+        body,
+        labels,
+        opened_at,
+        updated_at,
+        ..
+    } = app.providers()?.pull_record(pull)?;
+    Ok(PullRequestReport {
+        run: state.plan.run.clone(),
+        number,
+        // The journal may already know that the branch was merged, while a process works on the run.
+        state: pull.state,
+        title,
+        body,
+        head,
+        base,
+        commit: commit.to_string(),
+        labels,
+        url: pull.url.clone(),
+        opened_at,
+        updated_at,
+    })
+}
+
+/// Closes the pull request as merged if its commit is part of the target branch by now. Only the
+/// displayed state changes while a process works on the run.
+pub async fn close_if_merged(dir: &RunDir, state: &mut RunState, app: &App) {
+    let Some(pull) = state.pull.clone() else {
+        return;
+    };
+    let is_open = !pull.state.is_closed() && pull.head != state.plan.base;
+    if !is_open || state.plan.scm != "local" {
+        return;
+    }
+    match is_merged(&state.plan, &pull, app).await {
+        Ok(true) => {}
+        Ok(false) => return,
+        Err(error) => {
+            tracing::debug!(%error, "cannot find out whether the pull request was merged");
+            return;
+        }
+    }
+    if !dir.is_held() {
+        let recorded = record_merged(dir, app).await;
+        if let Err(error) = recorded {
+            tracing::warn!(%error, "cannot close the merged pull request");
+        }
+    }
+    state.pull = Some(PullRequest {
+        state: PullState::Merged,
+        ..pull
+    });
+}
+
+async fn record_merged(dir: &RunDir, app: &App) -> Result<(), AppError> {
+    let mut journal = Journal::open(dir, app.clock(), app.redactor())?;
+    set_pull_state(dir, &mut journal, PullState::Merged, app).await
+}
+
+async fn is_merged(plan: &RunPlan, pull: &PullRequest, app: &App) -> Result<bool, AppError> {
+    let repository = user_repository(plan, app)?;
+    let unreadable = |error| repository_error(plan, "read", &error);
+    let base = repository.branch_head(&plan.base_branch).await;
+    let Some(base) = base.map_err(unreadable)? else {
+        return Ok(false);
+    };
+    let merged = repository.is_ancestor(&pull.head, &base).await;
+    merged.map_err(|error| repository_error(plan, "read", &error))
+}
+
+/// Sets the state of the run's pull request, if it has one: first its record, then the journal.
+pub(super) async fn set_pull_state(
+    dir: &RunDir,
+    journal: &mut Journal,
+    to: PullState,
+    app: &App,
+) -> Result<(), AppError> {
+    let state = journal.state();
+    let Some(pull) = state.pull.clone().filter(|pull| pull.state != to) else {
+        return Ok(());
+    };
+    let scm = app.providers()?.local_scm(&state.plan)?;
+    let changed = scm.set_state(pull.number, to).await.map_err(|error| {
+        AppError::runtime(
+            format!("cannot update pull request #{}", pull.number),
+            error.to_string(),
+            "fix the problem, then try again",
+        )
+    })?;
+    journal.append(DeliveryEvent::PullRequestUpdated {
+        // The address may have changed with the state directory; the run keeps the known one.
+        pull: PullRequest {
+            state: changed.state,
+            ..pull
+        },
+        opened: false,
+    })?;
+    record_files(dir, journal)
+}
+
+/// Records the run's files again, because one of them was changed on the user's request.
+pub(super) fn record_files(dir: &RunDir, journal: &mut Journal) -> Result<(), AppError> {
+    if let Some(recorded) = file_digests::files_event(dir, journal.state()) {
+        journal.append(recorded)?;
+    }
+    Ok(())
+}
+
+/// Returns the repository that the run's branch was pushed to.
+pub(super) fn user_repository(plan: &RunPlan, app: &App) -> Result<UserRepository, AppError> {
+    let path = PathBuf::from(&plan.repo);
+    if !path.is_dir() {
+        return Err(AppError::runtime(
+            format!("cannot use the repository `{}`", plan.repo),
+            "it does not exist",
+            "move it back, then try again",
+        ));
+    }
+    Ok(UserRepository::new(app.providers()?.git()?, path))
+}
+
+/// Returns the error of a git command in the user's repository.
+pub(super) fn repository_error(plan: &RunPlan, verb: &str, error: &GitError) -> AppError {
+    AppError::runtime(
+        format!("cannot {verb} `{}`", plan.repo),
+        error.to_string(),
+        "fix the problem that git reports, then try again",
+    )
+}

@@ -1,0 +1,162 @@
+//! The disk space of all runs, and the removal of old ones.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ralph_core::id::RunId;
+use ralph_engine::store::{RunDir, StateDir};
+use serde::Serialize;
+
+use super::removal::{self, REMOVED_SUFFIX, RemovalGuard, disk_use, keep_reason};
+use super::summary::RunSummary;
+use crate::app::App;
+use crate::error::AppError;
+use crate::format;
+use crate::providers::{LocalLimits, Providers};
+
+/// Whether old runs are really removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GcMode {
+    /// Old runs are removed.
+    Remove,
+    /// Old runs are only reported.
+    DryRun,
+}
+
+/// What happens to a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", content = "why", rename_all = "snake_case")]
+pub enum GcVerdict {
+    /// It is removed, or would be.
+    Remove,
+    /// It stays, for this reason.
+    Keep(String),
+    /// It could not be removed, for this reason.
+    Failed(String),
+}
+
+/// A run and its disk space.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GcEntry {
+    pub run: RunId,
+    pub task_id: Option<String>,
+    pub status: &'static str,
+    /// The disk space of its directory.
+    pub bytes: u64,
+    /// The disk space of its local sandboxes.
+    pub sandbox_bytes: u64,
+    /// The time of its last record.
+    pub updated_at: Option<jiff::Timestamp>,
+    #[serde(flatten)]
+    pub verdict: GcVerdict,
+}
+
+/// The runs of the state directory, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GcReport {
+    pub dry_run: bool,
+    pub runs: Vec<GcEntry>,
+    /// The disk space of all runs before the removal.
+    pub bytes: u64,
+    /// The disk space of the runs that are removed, or would be.
+    pub removed_bytes: u64,
+}
+
+/// Reports the disk space of each run, and removes finished runs that are older than a limit.
+pub async fn collect_garbage(
+    older_than: Duration,
+    mode: GcMode,
+    app: &App,
+) -> Result<GcReport, AppError> {
+    let state = app.state_dir()?;
+    if mode == GcMode::Remove {
+        remove_leftovers(&state)?;
+    }
+    let sandboxes = sandbox_use(&app.providers()?).await;
+    let mut runs = Vec::new();
+    for id in state.runs()? {
+        let sandbox_bytes = sandboxes.get(id.as_str()).copied().unwrap_or_default();
+        let mut entry = examine(&id, &state.run(&id), older_than, app);
+        entry.sandbox_bytes = sandbox_bytes;
+        if mode == GcMode::Remove && entry.verdict == GcVerdict::Remove {
+            let removed = removal::remove_run(id.as_str(), RemovalGuard::FinishedOnly, app).await;
+            if let Err(error) = removed {
+                let parts: Vec<&str> = error.parts().collect();
+                entry.verdict = GcVerdict::Failed(parts.join(" — "));
+            }
+        }
+        runs.push(entry);
+    }
+    let size = |entry: &GcEntry| entry.bytes + entry.sandbox_bytes;
+    let removed = runs
+        .iter()
+        .filter(|entry| entry.verdict == GcVerdict::Remove);
+    Ok(GcReport {
+        dry_run: mode == GcMode::DryRun,
+        bytes: runs.iter().map(size).sum(),
+        removed_bytes: removed.map(size).sum(),
+        runs,
+    })
+}
+
+fn examine(id: &RunId, dir: &RunDir, older_than: Duration, app: &App) -> GcEntry {
+    let summary = RunSummary::read(id, dir);
+    let keep = match dir.state() {
+        Err(_) => Some(format!("it is `{}`", summary.status)),
+        Ok(_) if dir.is_held() => Some("a process works on it".to_owned()),
+        Ok(state) => keep_reason(&state).or_else(|| {
+            let age = app.clock().now().duration_since(state.updated_at);
+            // A time in the future, after the clock was set back, counts as now.
+            let age = Duration::try_from(age).unwrap_or(Duration::ZERO);
+            (age < older_than).then(|| {
+                let limit = format::duration(older_than);
+                format!("its last change is less than {limit} old")
+            })
+        }),
+    };
+    GcEntry {
+        run: id.clone(),
+        task_id: summary.task_id,
+        status: summary.status,
+        bytes: disk_use(dir.root()),
+        sandbox_bytes: 0,
+        updated_at: summary.updated_at,
+        verdict: keep.map_or(GcVerdict::Remove, GcVerdict::Keep),
+    }
+}
+
+/// Returns the disk space of local sandboxes by run.
+async fn sandbox_use(providers: &Providers) -> BTreeMap<String, u64> {
+    let provider = providers.local_provider(LocalLimits::default());
+    let listed = provider.list().await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot list the local sandboxes");
+        Vec::new()
+    });
+    let mut by_run = BTreeMap::new();
+    for sandbox in listed {
+        let Some(run) = sandbox.labels.get("run") else {
+            continue;
+        };
+        let path = providers.state.sandboxes().join(&sandbox.id.0);
+        *by_run.entry(run.clone()).or_default() += disk_use(&path);
+    }
+    by_run
+}
+
+/// Removes the rest of directories whose removal was interrupted.
+fn remove_leftovers(state: &StateDir) -> Result<(), AppError> {
+    let Ok(entries) = fs::read_dir(state.root().join("runs")) else {
+        // Without runs there are no leftovers.
+        return Ok(());
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let leftovers: Vec<PathBuf> = paths
+        .filter(|path| path.extension() == Some(REMOVED_SUFFIX.as_ref()))
+        .collect();
+    for path in leftovers {
+        removal::remove_tree(&path)?;
+    }
+    Ok(())
+}

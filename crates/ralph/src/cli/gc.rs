@@ -1,0 +1,99 @@
+//! `ralph gc`: shows the disk space of runs and removes old ones.
+
+use std::time::Duration;
+
+use clap::Args;
+use ralph_app::AppError;
+use ralph_app::format;
+use ralph_app::runs::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
+
+use super::context::Context;
+use super::duration;
+use super::exit::ExitCode;
+use super::runs::status_tone;
+use crate::terminal::styled_line::{StyledLine, Tone};
+use crate::terminal::width;
+
+/// The widths of the columns before the verdict.
+const SIZE_WIDTH: usize = 12;
+const STATUS_WIDTH: usize = 18;
+
+/// Arguments of `gc`.
+#[derive(Debug, Args)]
+pub(super) struct GcArgs {
+    /// Remove finished runs whose last change is older than this, such as 30d or 12h
+    #[arg(long, value_name = "DURATION", default_value = "30d", value_parser = duration::parse)]
+    pub older_than: Duration,
+    /// Remove them; without this, they are only listed
+    #[arg(long)]
+    pub yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Lists the runs, and removes old ones with `--yes`. A failed removal sets the exit code to 1.
+pub(super) async fn run(args: GcArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let mode = if args.yes {
+        GcMode::Remove
+    } else {
+        GcMode::DryRun
+    };
+    let report = collect_garbage(args.older_than, mode, &context.app).await?;
+    if args.json {
+        context.output().print_json(&report)?;
+    } else {
+        context
+            .output()
+            .print_lines(&lines(&report, context.app.clock().now()))?;
+    }
+    let has_failed = |entry: &GcEntry| matches!(entry.verdict, GcVerdict::Failed(_));
+    Ok(if report.runs.iter().any(has_failed) {
+        ExitCode::Runtime
+    } else {
+        ExitCode::Success
+    })
+}
+
+fn lines(report: &GcReport, now: jiff::Timestamp) -> Vec<StyledLine> {
+    if report.runs.is_empty() {
+        return vec![StyledLine::from_text("no runs yet")];
+    }
+    let runs = report.runs.iter();
+    let mut lines: Vec<StyledLine> = runs
+        .map(|entry| entry_line(entry, report.dry_run, now))
+        .collect();
+    let (all, old) = (
+        format::bytes(report.bytes),
+        format::bytes(report.removed_bytes),
+    );
+    let total = if report.dry_run {
+        format!("{all} in total; `--yes` removes {old}")
+    } else {
+        format!("{all} in total, {old} removed")
+    };
+    lines.push(StyledLine::from_text(&total));
+    lines
+}
+
+fn entry_line(entry: &GcEntry, is_dry_run: bool, now: jiff::Timestamp) -> StyledLine {
+    let size = format::bytes(entry.bytes + entry.sandbox_bytes);
+    let age = entry
+        .updated_at
+        .map_or_else(String::new, |then| format::age(now, then));
+    let line = StyledLine::new()
+        .strong(entry.run.as_str())
+        .plain("  ")
+        .plain(&width::pad(&size, SIZE_WIDTH))
+        .span(
+            status_tone(entry.status),
+            &width::pad(entry.status, STATUS_WIDTH),
+        )
+        .quiet(&width::pad(&age, SIZE_WIDTH));
+    match &entry.verdict {
+        GcVerdict::Remove if is_dry_run => line.span(Tone::Warn, "would be removed"),
+        GcVerdict::Remove => line.span(Tone::Good, "removed"),
+        GcVerdict::Keep(why) => line.wrapped(Tone::Plain, &format!("kept: {why}")),
+        GcVerdict::Failed(why) => line.wrapped(Tone::Bad, why),
+    }
+}
