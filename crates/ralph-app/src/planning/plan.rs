@@ -226,7 +226,7 @@ fn preview_model(
     let (model, profile) = (request.model.as_deref(), request.profile.as_deref());
     match model_choice(model, profile, Some(task), app) {
         Ok(choice) => {
-            require_price(&choice, task, &request.file)?;
+            require_price(&choice, task, request)?;
             Ok(choice)
         }
         Err(error) => {
