@@ -188,12 +188,16 @@ async fn run_command(
         Command::Message { text } => {
             immediate_commands::queue_message(&mut recorder.journal, id, text)?
         }
+        Command::Answer { text } => {
+            immediate_commands::queue_answer(&mut recorder.journal, id, text)?
+        }
         Command::Pause
         | Command::Resume
         | Command::Rotate
         | Command::Stop
         | Command::Profile { .. }
-        | Command::Task { .. } => CommandResult::success("accepted"),
+        | Command::Task { .. }
+        | Command::Mode { .. } => CommandResult::success("accepted"),
     };
     recorder.log_activity(&format!("{}: {}", command.verb(), done.detail))?;
     recorder.append(CommandEvent::CommandDone {

@@ -4,10 +4,11 @@
 //!   [`StartQuestions`] asks the user.
 //! - [`prepare_start`] and [`prepare_resume`] return a [`ReadyRun`], which a front end drives and
 //!   displays.
-//! - [`RunSummary`] and [`SteeringDetails`] describe a run.
+//! - [`RunSummary`] and [`SteeringDetails`] describe a run, [`FollowedRuns`] all unfinished ones.
 
 mod approval;
 mod create_run;
+mod followed_runs;
 mod ready_run;
 mod resume;
 mod start;
@@ -17,6 +18,7 @@ mod unfinished_run;
 
 pub use approval::{ApprovalMode, StartQuestions, require_approval};
 pub use create_run::UnfinishedRunPolicy;
+pub use followed_runs::{DescribeActivity, FollowedRuns, RunActivity};
 pub use ready_run::ReadyRun;
 pub use resume::{ResumeOutcome, prepare_resume};
 pub use start::{RunStart, plan_start, prepare_start};

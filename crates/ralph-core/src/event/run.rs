@@ -45,6 +45,8 @@ pub enum RunEvent {
     },
     /// The changed task file is invalid; the previous one stays in force.
     ContractRejected { why: String },
+    /// The user changed how far users may intervene; the change applies from now on.
+    ModeChanged { mode: RunMode },
     /// This model is used from the next call.
     ModelChosen { choice: Box<ModelChoice> },
     /// The requested profile cannot be used; the model stays the same.
@@ -82,6 +84,7 @@ impl RunEvent {
         "status_changed",
         "contract_changed",
         "contract_rejected",
+        "mode_changed",
         "model_chosen",
         "profile_rejected",
         "quota_countdown",

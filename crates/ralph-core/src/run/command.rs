@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::advice::{Guardrail, Note};
 use crate::id::Digest;
+use crate::task::RunMode;
 
 /// A command of the user to a run. There is no other way to influence it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +14,8 @@ pub enum Command {
     Pause,
     /// Continue.
     Resume,
-    /// End this iteration at the next action and start a fresh one.
+    /// Cancel a model call in progress, or else end this iteration at the next action; then start a
+    /// fresh one.
     Rotate,
     /// End the run; the sandbox is kept for inspection.
     Stop,
@@ -49,6 +51,16 @@ pub enum Command {
     Message {
         /// The text of the message.
         text: String,
+    },
+    /// Answer the question of a paused run and continue it.
+    Answer {
+        /// The text of the answer.
+        text: String,
+    },
+    /// Change how far the user may intervene, from the next iteration.
+    Mode {
+        /// The new mode.
+        mode: RunMode,
     },
 }
 
@@ -110,6 +122,8 @@ impl Command {
             Self::Debug { .. } => "debug",
             Self::AllowHost { .. } => "allow",
             Self::Message { .. } => "message",
+            Self::Answer { .. } => "answer",
+            Self::Mode { .. } => "mode",
         }
     }
 
@@ -121,12 +135,16 @@ impl Command {
             Self::Pause | Self::Rotate => (T::NextAction, O::NeedsProcess, false),
             Self::Resume => (T::Immediate, O::NeedsProcess, false),
             Self::Stop => (T::Immediate, O::EndsRun, false),
-            Self::Profile { .. } | Self::Task { .. } => (T::NextIteration, O::Recorded, false),
+            Self::Profile { .. } | Self::Task { .. } | Self::Mode { .. } => {
+                (T::NextIteration, O::Recorded, false)
+            }
             Self::Note(_) => (T::NextAction, O::Executed, false),
             Self::Guardrail(_) | Self::Apply => (T::NextIteration, O::Executed, false),
             Self::Diagnose => (T::NextIteration, O::CallsModel, true),
             Self::Debug { .. } => (T::NextAction, O::Executed, true),
-            Self::AllowHost { .. } | Self::Message { .. } => (T::Immediate, O::Journaled, false),
+            Self::AllowHost { .. } | Self::Message { .. } | Self::Answer { .. } => {
+                (T::Immediate, O::Journaled, false)
+            }
         };
         CommandTraits {
             timing,
@@ -162,10 +180,15 @@ impl Command {
             Self::Rotate if has_agent => {
                 "the agent is stopped, and a fresh iteration starts".to_owned()
             }
-            Self::Rotate => format!("a fresh iteration starts {when}"),
+            Self::Rotate => {
+                format!("a model call is cancelled, otherwise a fresh iteration starts {when}")
+            }
             Self::Stop => "the sandbox is kept for inspection".to_owned(),
             Self::Profile { .. } => "its model is used from the next iteration on".to_owned(),
-            Self::Task { .. } => "it applies from the next iteration on".to_owned(),
+            Self::Task { .. } | Self::Mode { .. } => {
+                "it applies from the next iteration on".to_owned()
+            }
+            Self::Answer { .. } => "the run continues with it".to_owned(),
             Self::Diagnose => format!("the doctor is consulted {when}"),
             Self::Note(_)
             | Self::Guardrail(_)

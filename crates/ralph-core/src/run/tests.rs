@@ -7,6 +7,9 @@ fn all_statuses() -> Vec<RunStatus> {
         RunStatus::Preparing,
         RunStatus::Running,
         RunStatus::Paused(PauseReason::Person),
+        RunStatus::Paused(PauseReason::Model {
+            question: "which port?".into(),
+        }),
         RunStatus::WaitingQuota(QuotaWait {
             until: jiff::Timestamp::UNIX_EPOCH,
             why: "the weekly limit is reached".into(),
@@ -52,6 +55,10 @@ fn all_commands() -> Vec<Command> {
         Command::Debug { id: text() },
         Command::AllowHost { host: text() },
         Command::Message { text: text() },
+        Command::Answer { text: text() },
+        Command::Mode {
+            mode: RunMode::Guided,
+        },
     ]
 }
 
@@ -67,8 +74,10 @@ fn the_table_of_commands() {
                 .filter(|command| legal(&status, mode, command).is_ok())
                 .map(Command::verb)
                 .collect();
+            let asks = matches!(&status, RunStatus::Paused(reason) if reason.question().is_some());
+            let asks = if asks { " (asks)" } else { "" };
             let line = format!(
-                "{} {}: {}",
+                "{} {}{asks}: {}",
                 mode.as_str(),
                 status.as_str(),
                 accepted.join(" ")
@@ -79,39 +88,42 @@ fn the_table_of_commands() {
     snapbox::assert_data_eq!(
         table,
         snapbox::str![[r"
-autonomous created: pause stop profile task guardrail allow
-autonomous preparing: pause stop profile task guardrail allow
-autonomous running: pause rotate stop profile task guardrail diagnose apply allow
-autonomous paused: resume stop profile task guardrail diagnose apply allow
-autonomous waiting_quota: pause resume stop profile task guardrail diagnose apply allow
-autonomous waiting_provider: pause resume stop profile task guardrail diagnose apply allow
-autonomous verifying: pause stop profile task guardrail diagnose apply allow
+autonomous created: pause stop profile task guardrail allow mode
+autonomous preparing: pause stop profile task guardrail allow mode
+autonomous running: pause rotate stop profile task guardrail diagnose apply allow mode
+autonomous paused: resume stop profile task guardrail diagnose apply allow mode
+autonomous paused (asks): resume stop profile task guardrail diagnose apply note allow message answer mode
+autonomous waiting_quota: pause resume stop profile task guardrail diagnose apply allow mode
+autonomous waiting_provider: pause resume stop profile task guardrail diagnose apply allow mode
+autonomous verifying: pause stop profile task guardrail diagnose apply allow mode
 autonomous succeeded:
 autonomous failed:
 autonomous stopped:
-autonomous sandbox_lost: resume stop profile task guardrail diagnose apply allow
-guided created: pause stop profile task guardrail note allow message
-guided preparing: pause stop profile task guardrail note allow message
-guided running: pause rotate stop profile task guardrail diagnose apply note allow message
-guided paused: resume stop profile task guardrail diagnose apply note allow message
-guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message
-guided waiting_provider: pause resume stop profile task guardrail diagnose apply note allow message
-guided verifying: pause stop profile task guardrail diagnose apply note allow message
+autonomous sandbox_lost: resume stop profile task guardrail diagnose apply allow mode
+guided created: pause stop profile task guardrail note allow message mode
+guided preparing: pause stop profile task guardrail note allow message mode
+guided running: pause rotate stop profile task guardrail diagnose apply note allow message mode
+guided paused: resume stop profile task guardrail diagnose apply note allow message mode
+guided paused (asks): resume stop profile task guardrail diagnose apply note allow message answer mode
+guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message mode
+guided waiting_provider: pause resume stop profile task guardrail diagnose apply note allow message mode
+guided verifying: pause stop profile task guardrail diagnose apply note allow message mode
 guided succeeded:
 guided failed:
 guided stopped:
-guided sandbox_lost: resume stop profile task guardrail diagnose apply note allow message
-debug created: pause stop profile task guardrail note allow message
-debug preparing: pause stop profile task guardrail note allow message
-debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message
-debug paused: resume stop profile task guardrail diagnose apply note debug allow message
-debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message
-debug waiting_provider: pause resume stop profile task guardrail diagnose apply note debug allow message
-debug verifying: pause stop profile task guardrail diagnose apply note debug allow message
+guided sandbox_lost: resume stop profile task guardrail diagnose apply note allow message mode
+debug created: pause stop profile task guardrail note allow message mode
+debug preparing: pause stop profile task guardrail note allow message mode
+debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message mode
+debug paused: resume stop profile task guardrail diagnose apply note debug allow message mode
+debug paused (asks): resume stop profile task guardrail diagnose apply note debug allow message answer mode
+debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message mode
+debug waiting_provider: pause resume stop profile task guardrail diagnose apply note debug allow message mode
+debug verifying: pause stop profile task guardrail diagnose apply note debug allow message mode
 debug succeeded:
 debug failed:
 debug stopped:
-debug sandbox_lost: resume stop profile task guardrail diagnose apply note allow message
+debug sandbox_lost: resume stop profile task guardrail diagnose apply note allow message mode
 
 "]]
     );
@@ -141,7 +153,7 @@ fn the_table_of_effects() {
         snapbox::str![[r"
 NextAction, NeedsProcess: pause accepted; the run pauses at the next action
 Immediate, NeedsProcess: resume accepted; the run continues
-NextAction, NeedsProcess: rotate accepted; a fresh iteration starts at the next action
+NextAction, NeedsProcess: rotate accepted; a model call is cancelled, otherwise a fresh iteration starts at the next action
 Immediate, EndsRun: stop accepted; the sandbox is kept for inspection
 NextIteration, Recorded: profile accepted; its model is used from the next iteration on
 NextIteration, Recorded: task accepted; it applies from the next iteration on
@@ -152,6 +164,8 @@ NextAction, Executed: note accepted; it takes effect at the next action
 NextAction, Executed, slow: debug accepted; it takes effect at the next action
 Immediate, Journaled: allow accepted; it takes effect immediately
 Immediate, Journaled: message accepted; it takes effect immediately
+Immediate, Journaled: answer accepted; the run continues with it
+NextIteration, Recorded: mode accepted; it applies from the next iteration on
 
 "]]
     );
@@ -184,8 +198,41 @@ fn commands_without_arguments_are_strings_and_the_others_objects() {
     assert_eq!(texts[10], r#"{"debug":{"id":""}}"#);
     assert_eq!(texts[11], r#"{"allow_host":{"host":""}}"#);
     assert_eq!(texts[12], r#"{"message":{"text":""}}"#);
+    assert_eq!(texts[13], r#"{"answer":{"text":""}}"#);
+    assert_eq!(texts[14], r#"{"mode":{"mode":"guided"}}"#);
     for (text, command) in texts.iter().zip(all_commands()) {
         assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command);
     }
     assert!(serde_json::from_str::<Command>(r#"{"debug":{"command":"id"}}"#).is_err());
+}
+
+#[test]
+fn an_answer_needs_a_pause_that_it_can_end() {
+    let answer = Command::Answer { text: "a".into() };
+    let after = |reason| legal(&RunStatus::Paused(reason), RunMode::Autonomous, &answer);
+    let question = String::new();
+    assert_eq!(after(PauseReason::Model { question }), Ok(()));
+    let evidence = String::new();
+    assert_eq!(
+        after(PauseReason::Gutter {
+            consecutive: 3,
+            evidence
+        }),
+        Ok(())
+    );
+    assert_eq!(
+        after(PauseReason::Person),
+        Err("it does not ask a question")
+    );
+    assert_eq!(
+        after(PauseReason::TestChanges {
+            changes: Vec::new(),
+            digest: Digest::compute(b"")
+        }),
+        Err("it asks for the approval of changed tests, which `ralph resume` gives")
+    );
+    assert_eq!(
+        legal(&RunStatus::Running, RunMode::Debug, &answer),
+        Err("it does not ask a question")
+    );
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::allow::AllowArgs;
+use super::answer::AnswerArgs;
 use super::attach::AttachArgs;
 use super::audit::AuditArgs;
 use super::completions::CompletionsArgs;
@@ -16,6 +17,7 @@ use super::image::ImageArgs;
 use super::init::InitArgs;
 use super::lint::LintArgs;
 use super::logs::LogsArgs;
+use super::mode::ModeArgs;
 use super::models::{ModelsArgs, ModelsCommand};
 use super::preflight::PreflightArgs;
 use super::profile::ProfileArgs;
@@ -30,6 +32,7 @@ use super::show::ShowArgs;
 use super::steer::{GuardrailArgs, MessageArgs, NoteArgs};
 use super::task::TaskArgs;
 use super::tokens::{StoreTokenArgs, TokenArgs};
+use super::top::TopArgs;
 use super::trust::TrustArgs;
 
 /// The commands by purpose, in the order of the help.
@@ -37,7 +40,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Start and follow",
         &[
-            "init", "lint", "run", "runs", "show", "logs", "attach", "replay", "demo",
+            "init", "lint", "run", "runs", "show", "logs", "attach", "top", "replay", "demo",
         ],
     ),
     (
@@ -47,11 +50,13 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "resume",
             "rotate",
             "stop",
+            "answer",
             "message",
             "note",
             "guardrail",
             "allow",
             "profile",
+            "mode",
             "task",
             "diagnose",
             "debug",
@@ -117,6 +122,21 @@ pub(super) struct Cli {
     pub command: CliCommand,
 }
 
+impl Cli {
+    /// Returns how much of the diagnostics log is printed on standard error. A background process prints
+    /// nothing there: its standard error is a file without a size limit.
+    pub(super) fn log_verbosity(&self) -> u8 {
+        let is_detached = if let CliCommand::Run(args) = &self.command {
+            args.detach.detached
+        } else if let CliCommand::Resume(args) = &self.command {
+            args.detach.detached
+        } else {
+            false
+        };
+        if is_detached { 0 } else { self.verbose }
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(super) enum CliCommand {
@@ -129,12 +149,18 @@ pub(super) enum CliCommand {
     Lint(LintArgs),
     /// Work on a task until it is done, runs out of budget or needs the user
     #[command(
-        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for the user, 12 the task file was rejected, 130 interrupted"
+        after_help = "Examples:\n  ralph run\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n  ralph run --detach\n\nExit codes: 0 succeeded, 10 failed, 11 paused for the user, 12 the task file was rejected, 130 interrupted"
     )]
     Run(RunArgs),
-    /// List all runs, the newest first
+    /// List the runs of this repository, the newest first
+    #[command(
+        visible_aliases = ["ls", "ps"],
+        alias = "list",
+        after_help = "In a repository without runs, and outside of one, all runs are listed. With `--json`, all are always listed."
+    )]
     Runs(RunsArgs),
     /// Show the status of a run
+    #[command(visible_alias = "status")]
     Show(ShowArgs),
     /// Print the log of a run
     Logs(LogsArgs),
@@ -143,19 +169,38 @@ pub(super) enum CliCommand {
         after_help = "Ctrl-C detaches and leaves the run alone.\n\nExit codes: 0 succeeded or detached, 10 failed, 11 paused, 130 interrupted, 1 its process is gone"
     )]
     Attach(AttachArgs),
+    /// Watch all unfinished runs, of all repositories
+    #[command(
+        after_help = "On a terminal, the list is refreshed until Ctrl-C; elsewhere it is printed once."
+    )]
+    Top(TopArgs),
     /// Pause a run at its next action
     Pause(RunArg),
     /// Continue a run that waits or was interrupted
     Resume(ResumeArgs),
-    /// Start a fresh iteration at the next action of a run
+    /// Start a fresh iteration: cancel a model call, or else wait for the next action
     Rotate(RunArg),
     /// End a run and keep its sandbox for inspection
     Stop(RunArg),
+    /// Answer the question of a run and continue it
+    #[command(
+        override_usage = "ralph answer [OPTIONS] [RUN] <TEXT>...",
+        after_help = "Examples:\n  ralph answer 'use the second one'\n  ralph answer 260301-100000-0001 'port 8080' --detach\n\nThe next prompt contains the question and the answer. Exit codes: those of `ralph resume`, or 0 with `--detach`"
+    )]
+    Answer(AnswerArgs),
     /// Switch a run to another model profile
+    #[command(override_usage = "ralph profile [OPTIONS] [RUN] <PROFILE>")]
     Profile(ProfileArgs),
+    /// Change how far you may intervene in a run, from its next iteration
+    #[command(
+        override_usage = "ralph mode [OPTIONS] [RUN] <MODE>",
+        after_help = "Example:\n  ralph mode last guided    allow notes and messages\n\n`debug` also allows `ralph debug`; `autonomous` is the default."
+    )]
+    Mode(ModeArgs),
     /// Apply a changed task file to a run
     Task(TaskArgs),
     /// Write the branch of a run into an empty directory
+    #[command(override_usage = "ralph export [OPTIONS] [RUN] <DIR>")]
     Export(ExportArgs),
     /// List the model profiles, try one, or store newer prices
     #[command(
@@ -167,19 +212,22 @@ pub(super) enum CliCommand {
         after_help = "Example:\n  ralph guardrail last --name 'no mocks' --trigger 'when a test is slow' \\\n    --instruction 'make the code faster, do not mock it'"
     )]
     Guardrail(GuardrailArgs),
-    /// Give a run a hint (modes guided and debug)
+    /// Give a run a hint (modes guided and debug, or if the run asks)
     #[command(
+        override_usage = "ralph note [OPTIONS] [RUN] <TEXT>",
         after_help = "Example:\n  ralph note last 'the parser lives in src/parse.rs' --kind file"
     )]
     Note(NoteArgs),
-    /// Send a message to the agent or model working on a run (modes guided and debug)
+    /// Send a message to the agent or model working on a run (modes guided and debug, or if the run asks)
     #[command(
+        override_usage = "ralph message [OPTIONS] [RUN] <TEXT>...",
         alias = "tell",
         after_help = "Example:\n  ralph message last 'use the parser in src/parse.rs, do not write another'\n\nAn agent that accepts messages receives it while it works; otherwise the next prompt contains it. `ralph show` shows whether it was delivered."
     )]
     Message(MessageArgs),
     /// Allow the commands of a run to reach a host
     #[command(
+        override_usage = "ralph allow [OPTIONS] [RUN] <HOST>",
         after_help = "Examples:\n  ralph allow last crates.example\n  ralph allow last '*.crates.example' --project\n\n`ralph show` lists the hosts that were blocked."
     )]
     Allow(AllowArgs),
@@ -246,7 +294,9 @@ impl CliCommand {
         match self {
             Self::Lint(LintArgs { json, .. })
             | Self::Run(RunArgs { json, .. })
-            | Self::Runs(RunsArgs { json })
+            | Self::Runs(RunsArgs { json, .. })
+            | Self::Top(TopArgs { json })
+            | Self::Answer(AnswerArgs { json, .. })
             | Self::Show(ShowArgs { json, .. })
             | Self::Attach(AttachArgs { json, .. })
             | Self::Resume(ResumeArgs { json, .. })
@@ -272,6 +322,7 @@ impl CliCommand {
             | Self::Rotate(_)
             | Self::Stop(_)
             | Self::Profile(_)
+            | Self::Mode(_)
             | Self::Task(_)
             | Self::Export(_)
             | Self::Guardrail(_)

@@ -8,6 +8,7 @@
 //! - `checks` is the output of `preflight` and `selftest`.
 
 mod allow;
+mod answer;
 mod argument_order;
 mod attach;
 mod audit;
@@ -17,6 +18,7 @@ mod completions;
 mod context;
 mod debug;
 mod demo;
+mod detach;
 mod diagnose;
 mod dispatch;
 mod drive;
@@ -27,6 +29,7 @@ mod image;
 mod init;
 mod lint;
 mod logs;
+mod mode;
 mod models;
 mod output;
 mod preflight;
@@ -47,6 +50,7 @@ mod show_steering;
 mod steer;
 mod task;
 mod tokens;
+mod top;
 mod trust;
 mod update_prices;
 mod usage;

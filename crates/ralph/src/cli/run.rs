@@ -18,6 +18,7 @@ use ralph_core::task::TaskFile;
 use serde_json::json;
 
 use super::context::Context;
+use super::detach::{self, DetachArgs, ProcessPlace};
 use super::drive::drive;
 use super::exit::ExitCode;
 use super::image::ImageProgressOutput;
@@ -57,8 +58,10 @@ pub(super) struct RunArgs {
     #[arg(long)]
     pub rebuild: bool,
     /// Print the plan and start nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "detach")]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub detach: DetachArgs,
     /// Print JSON, one record per line
     #[arg(long)]
     pub json: bool,
@@ -99,6 +102,10 @@ impl From<EngineName> for EngineKind {
 /// Plans and starts a run, or continues the task's unfinished one.
 pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, AppError> {
     let app = &context.app;
+    let place = args.detach.place();
+    if place == ProcessPlace::Background {
+        detach::leave_terminal_session()?;
+    }
     let request = args.request();
     let (file, task) = planning::read_task(&request.file, app)?;
     let unfinished = match find_unfinished(&file.to_string_lossy(), &app.state_dir()?) {
@@ -115,7 +122,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         let run = RunArg {
             run: unfinished.plan.run.to_string(),
         };
-        return Box::pin(resume::resume(&run, args.json, context)).await;
+        return Box::pin(resume::resume(&run, place, args.json, context)).await;
     }
     let mode = if args.dry_run {
         ApprovalMode::Report
@@ -133,6 +140,10 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         ))
         .await;
     }
+    if place == ProcessPlace::NewBackground {
+        let arguments = detach::detached_arguments(context.arguments());
+        return detach::start_in_background(arguments, args.json, context).await;
+    }
     let planned = plan_start(&request, (file, task), app).await?;
     if args.dry_run {
         show_plan(&planned, &review, args.json, context)?;
@@ -148,6 +159,9 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         },
     };
     let (run, mode) = Box::pin(prepare(start, args.json, context)).await?;
+    if place == ProcessPlace::Background {
+        detach::report_start(&run)?;
+    }
     Box::pin(drive(run, mode)).await
 }
 

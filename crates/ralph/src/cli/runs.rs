@@ -1,10 +1,13 @@
-//! `ralph runs`: lists all runs.
+//! `ralph runs`: lists the runs of the working directory's repository, or all.
 
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
 use ralph_app::runs::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, RunSummary};
+use ralph_core::id::RunId;
 use ralph_core::money::Usd;
+use ralph_engine::journal::RunOutline;
+use ralph_engine::store::StateDir;
 
 use super::context::Context;
 use super::exit::ExitCode;
@@ -14,12 +17,17 @@ use crate::terminal::{sanitize, width};
 /// Arguments of `runs`.
 #[derive(Debug, Args)]
 pub(super) struct RunsArgs {
+    /// List the runs of all repositories
+    #[arg(short, long)]
+    pub all: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-const HEADER: [&str; 8] = [
+/// The number of columns of a table of runs.
+pub(super) const COLUMNS: usize = 8;
+const HEADER: [&str; COLUMNS] = [
     "RUN", "TASK", "STATUS", "ITER", "LOOP", "COST", "ACTIVE", "PR",
 ];
 const STATUS_COLUMN: usize = 2;
@@ -29,8 +37,15 @@ const MAX_COLUMN_WIDTH: usize = 40;
 /// Prints the runs, newest first.
 pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppError> {
     let state = context.app.state_dir()?;
-    let summaries: Vec<RunSummary> = state
-        .runs()?
+    let all = state.runs()?;
+    // Scripts that read the JSON filter the runs themselves.
+    let listed = if args.all || args.json {
+        all.clone()
+    } else {
+        runs_of_repository(&all, &state, context)
+    };
+    let others = all.len() - listed.len();
+    let summaries: Vec<RunSummary> = listed
         .iter()
         .rev()
         .map(|id| RunSummary::read(id, &state.run(id)))
@@ -41,23 +56,40 @@ pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppErr
     } else if summaries.is_empty() {
         output.print_lines(&[StyledLine::from_text("no runs yet; `ralph run` starts one")])?;
     } else {
-        output.print_lines(&table(&summaries, context.app.clock().now()))?;
+        let now = context.app.clock().now();
+        let rows: Vec<[String; COLUMNS]> = summaries.iter().map(|run| row(run, now)).collect();
+        output.print_lines(&table(&HEADER, &rows))?;
         let unreadable = summaries.iter().filter(|run| run.status == NEEDS_UPGRADE);
         let notes: Vec<StyledLine> = unreadable.filter_map(unreadable_note).collect();
         output.print_lines(&notes)?;
+        if others > 0 {
+            let runs = format::plural(others as u64, "run", "runs");
+            let note = format!("{runs} of other repositories; `ralph runs --all` lists them");
+            output.print_lines(&[StyledLine::new().quiet(&note)])?;
+        }
     }
     Ok(ExitCode::Success)
 }
 
-fn table(summaries: &[RunSummary], now: jiff::Timestamp) -> Vec<StyledLine> {
-    let rows: Vec<[String; 8]> = summaries.iter().map(|summary| row(summary, now)).collect();
-    let mut widths = HEADER.map(str::len);
-    for row in &rows {
+/// Returns the runs of the working directory's repository; all if it has none, or is no repository.
+fn runs_of_repository(all: &[RunId], state: &StateDir, context: &Context) -> Vec<RunId> {
+    let Some(repository) = context.app.repository() else {
+        return all.to_vec();
+    };
+    let is_own = |id: &&RunId| RunOutline::read(&state.run(id).journal()).is_of(&repository);
+    let own: Vec<RunId> = all.iter().filter(is_own).cloned().collect();
+    if own.is_empty() { all.to_vec() } else { own }
+}
+
+/// Formats a table of runs; the third column is their status.
+pub(super) fn table(header: &[&str; COLUMNS], rows: &[[String; COLUMNS]]) -> Vec<StyledLine> {
+    let mut widths = header.map(str::len);
+    for row in rows {
         for (column, cell) in widths.iter_mut().zip(row) {
             *column = (*column).max(width::columns(cell)).min(MAX_COLUMN_WIDTH);
         }
     }
-    let header = HEADER
+    let header = header
         .iter()
         .zip(widths)
         .fold(StyledLine::new(), |line, (name, width)| {
@@ -67,7 +99,7 @@ fn table(summaries: &[RunSummary], now: jiff::Timestamp) -> Vec<StyledLine> {
         row.iter().zip(widths).enumerate().fold(
             StyledLine::new(),
             |line, (column, (cell, width))| {
-                let last = column == HEADER.len() - 1;
+                let last = column == COLUMNS - 1;
                 let cell = if last {
                     cell.clone()
                 } else {
@@ -85,7 +117,7 @@ fn table(summaries: &[RunSummary], now: jiff::Timestamp) -> Vec<StyledLine> {
     std::iter::once(header).chain(body).collect()
 }
 
-fn row(summary: &RunSummary, now: jiff::Timestamp) -> [String; 8] {
+fn row(summary: &RunSummary, now: jiff::Timestamp) -> [String; COLUMNS] {
     let dash = || "-".to_owned();
     [
         summary.id.to_string(),

@@ -1,6 +1,7 @@
 //! Lines about the whole run: its plan, the events around the iterations, and its end.
 
 use ralph_app::format;
+use ralph_core::budget::{self, Budget};
 use ralph_core::event::{CommandEvent, MessageState, RunEvent, SandboxEvent, SandboxPurpose};
 use ralph_core::plan::{Delivery, EngineKind, NetworkPlan, RunPlan, SuggestedHost};
 use ralph_core::ports::{Isolation, PullRequest};
@@ -29,6 +30,9 @@ pub(super) fn run_lines(event: &RunEvent, state: &RunState, style: Style) -> Vec
             vec![warning_line(&format!(
                 "the changed task file is not used: {why}"
             ))]
+        }
+        RunEvent::ModeChanged { mode } => {
+            vec![StyledLine::from_text("  » the mode is ").strong(mode.as_str())]
         }
         RunEvent::ModelChosen { choice } => vec![model_line(choice)],
         RunEvent::ProfileRejected { profile, why } => {
@@ -387,6 +391,23 @@ pub fn usage_summary(state: &RunState) -> String {
     )
 }
 
+/// Formats the status of a run while it progresses: `boxes 1/3 · loop 0.2 · iterations 3/30 · …`.
+pub fn progress_summary(state: &RunState) -> String {
+    let mut parts = vec![format!("boxes {}/{}", state.ticked.len(), state.checkboxes)];
+    let score = state.loop_scores.last();
+    parts.extend(score.map(|score| format!("loop {score:.1}")));
+    let uses = budget::budget_uses(&state.limits, &state.spent());
+    let has_iterations = uses.iter().any(|used| used.budget == Budget::Iterations);
+    if !has_iterations {
+        parts.insert(0, format!("iteration {}", state.iteration));
+    }
+    parts.extend(
+        uses.iter()
+            .map(|used| format!("{} {}/{}", used.budget, used.used, used.limit)),
+    );
+    parts.join(" · ")
+}
+
 fn next_step(state: &RunState) -> Option<String> {
     let run = &state.plan.run;
     if state.has_nothing_to_do() {
@@ -396,6 +417,15 @@ fn next_step(state: &RunState) -> Option<String> {
         );
     }
     match &state.status {
+        RunStatus::Paused(reason) if reason.answerable().is_ok() => {
+            let what = match reason.question() {
+                Some(_) => "answers and continues it",
+                None => "continues it with a hint",
+            };
+            Some(format!(
+                "`ralph answer {run} TEXT` {what}, `ralph resume {run}` continues it as it is"
+            ))
+        }
         RunStatus::Paused(_) | RunStatus::SandboxLost => {
             Some(format!("`ralph resume {run}` continues it"))
         }
