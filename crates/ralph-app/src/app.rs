@@ -1,6 +1,6 @@
 //! The entry point of the application layer. Files are read only when they are needed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use ralph_core::ports::Clock;
@@ -77,11 +77,29 @@ impl App {
         Ok(StateDir::open(self.environment.state_dir()?)?)
     }
 
-    /// Finds a run by name. Returns an error for a run of a newer ralph before reading or writing
-    /// anything.
+    /// Returns the top level of the repository that contains the working directory, if there is one.
+    pub fn repository(&self) -> Option<PathBuf> {
+        let directory = self.environment.working_dir();
+        let directory = match directory.canonicalize() {
+            Ok(directory) => directory,
+            Err(error) => {
+                tracing::debug!(%error, "the working directory is in no repository");
+                return None;
+            }
+        };
+        let mut ancestors = directory.ancestors();
+        let top = ancestors.find(|directory| directory.join(".git").exists());
+        top.map(Path::to_path_buf)
+    }
+
+    /// Finds a run by name: `last` and a task id mean a run of the working directory's repository if it
+    /// has one. Returns an error for a run of a newer ralph before reading or writing anything.
     pub fn find_run(&self, query: &str) -> Result<RunDir, AppError> {
         let state = self.state_dir()?;
-        let id = state.find(query)?;
+        let id = match self.repository() {
+            Some(repository) => state.find_near(query, &repository)?,
+            None => state.find(query)?,
+        };
         let dir = state.run(&id);
         journal::refuse_newer(&dir.journal())?;
         Ok(dir)

@@ -47,7 +47,7 @@ fn is_unmodified_since(evidence: &Evidence<'_>, recorded: &AuditRecord) -> bool 
     let records = evidence.journal.records.iter().rev();
     let mut later = records.take_while(|record| record.number > recorded.number);
     later.all(|record| match record.kind() {
-        "status_changed" | "notice" => true,
+        "status_changed" | "notice" | "mode_changed" => true,
         "command_received" => leaves_files_unchanged(&record.event()["command"]),
         _ => false,
     })
@@ -64,7 +64,8 @@ fn is_at_rest(evidence: &Evidence<'_>) -> bool {
 /// Returns whether a command to a run without a process changes none of its files. A changed
 /// contract is a new file.
 fn leaves_files_unchanged(command: &Value) -> bool {
-    command == "stop" || command["task"].is_object() || command["profile"].is_object()
+    let without_files = ["task", "profile", "mode"];
+    command == "stop" || without_files.iter().any(|name| command[name].is_object())
 }
 
 fn check_file(evidence: &Evidence<'_>, path: &str, entry: &Value) -> Result<(), String> {

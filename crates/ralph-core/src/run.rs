@@ -122,6 +122,34 @@ pub enum FailReason {
     },
 }
 
+impl PauseReason {
+    /// Returns the question of the model, if it asks one.
+    pub fn question(&self) -> Option<&str> {
+        match self {
+            Self::Model { question } => Some(question),
+            Self::Person
+            | Self::Interrupted
+            | Self::Gutter { .. }
+            | Self::TestChanges { .. }
+            | Self::Broken { .. } => None,
+        }
+    }
+
+    /// Decides whether an answer of the user can continue the run. The error is the reason why not.
+    pub fn answerable(&self) -> Result<(), &'static str> {
+        match self {
+            Self::Model { .. } | Self::Gutter { .. } => Ok(()),
+            // Resuming approves the changes, so a text must not do it by accident.
+            Self::TestChanges { .. } => {
+                Err("it asks for the approval of changed tests, which `ralph resume` gives")
+            }
+            Self::Person | Self::Interrupted | Self::Broken { .. } => {
+                Err("it does not ask a question")
+            }
+        }
+    }
+}
+
 impl fmt::Display for PauseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -254,14 +282,20 @@ pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(),
         (S::Failed(_), _, _) => Err("it has failed"),
         (S::Stopped, _, _) => Err("it was stopped"),
 
+        (S::Paused(reason), _, C::Answer { .. }) => reason.answerable(),
+        (_, _, C::Answer { .. }) => Err("it does not ask a question"),
+        (S::Paused(reason), _, C::Note(_) | C::Message { .. }) if reason.answerable().is_ok() => {
+            Ok(())
+        }
+
         (_, M::Autonomous, C::Note(_)) => {
-            Err("its mode is `autonomous`; notes need `mode: guided` in the task file")
+            Err("its mode is `autonomous`; notes need the mode `guided`, see `ralph mode`")
         }
         (_, M::Autonomous, C::Message { .. }) => {
-            Err("its mode is `autonomous`; messages need `mode: guided` in the task file")
+            Err("its mode is `autonomous`; messages need the mode `guided`, see `ralph mode`")
         }
         (_, M::Autonomous | M::Guided, C::Debug { .. }) => {
-            Err("debugging needs `mode: debug` in the task file")
+            Err("debugging needs the mode `debug`, see `ralph mode`")
         }
 
         (S::Created | S::Preparing | S::Running | S::Verifying, _, C::Pause | C::Stop)
@@ -274,6 +308,7 @@ pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(),
             C::Guardrail(_)
             | C::Profile { .. }
             | C::Task { .. }
+            | C::Mode { .. }
             | C::AllowHost { .. }
             | C::Limits(_),
         )

@@ -30,7 +30,7 @@ mod steering;
 pub use baseline::Baseline;
 pub use consultation::Consultation;
 pub use crash_loop::{CrashedCommand, MAX_CRASHES};
-pub use open_iteration::OpenIteration;
+pub use open_iteration::{FinishedTool, OpenIteration, RunningTool};
 pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message, ScreenedTool, host_entry};
 
 /// The number of red commits that are remembered.
@@ -132,6 +132,10 @@ pub struct RunState {
     pub wanted_profile: Option<String>,
     /// The contract that the user or the doctor requested, until the run has applied it.
     pub wanted_contract: Option<Digest>,
+    /// The mode that the user requested for the next iteration, until it is in force.
+    pub wanted_mode: Option<RunMode>,
+    /// The question of the model, if the run paused for one last.
+    pub question: Option<String>,
     /// The last command that was answered; commands are answered in the order of their names.
     pub last_command_file: Option<String>,
     /// The status that the last iteration requested, until it is set.
@@ -210,6 +214,8 @@ impl RunState {
             chosen_model: None,
             wanted_profile: None,
             wanted_contract: None,
+            wanted_mode: None,
+            question: None,
             last_command_file: None,
             next_status: None,
             blocked_hosts: BTreeSet::new(),
@@ -258,7 +264,7 @@ impl RunState {
             Event::Sandbox(event) => self.apply_sandbox(event),
             Event::Iteration(event) => self.apply_iteration(event, active),
             Event::Model(event) => self.apply_model(event),
-            Event::Agent(event) => self.apply_agent(event),
+            Event::Agent(event) => self.apply_agent(event, active),
             Event::Egress(event) => self.apply_egress(event),
             Event::Verification(event) => self.apply_verification(event),
             Event::Delivery(event) => self.apply_delivery(event),
@@ -276,8 +282,9 @@ impl RunState {
                 self.pid = Some(*pid);
             }
             RunEvent::StatusChanged { status } => {
-                if matches!(status, RunStatus::Paused(_)) {
+                if let RunStatus::Paused(reason) = status {
                     self.forget_crashes();
+                    self.question = reason.question().map(str::to_owned);
                 }
                 self.status = status.clone();
                 self.may_continue = false;
@@ -305,6 +312,10 @@ impl RunState {
                     matches!(self.status, RunStatus::Failed(FailReason::Budget { .. }));
             }
             RunEvent::ContractRejected { .. } => self.wanted_contract = None,
+            RunEvent::ModeChanged { mode } => {
+                self.mode = *mode;
+                self.wanted_mode = None;
+            }
             RunEvent::ModelChosen { choice } => self.choose_model(choice),
             RunEvent::ProfileRejected { .. } => self.reject_profile(),
             RunEvent::BudgetWarning { .. } => self.budget_warnings += 1,

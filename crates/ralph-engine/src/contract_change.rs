@@ -25,6 +25,7 @@ pub(crate) fn apply_contract_change(
         return Ok(false);
     };
     let limits_before = pinned.contract().limits();
+    let mode_before = pinned.contract().mode;
     match pinned.apply(&wanted, &recorder.redactor)? {
         ContractUpdate::Applied {
             digest,
@@ -45,7 +46,8 @@ pub(crate) fn apply_contract_change(
                 contract: digest,
                 changes,
                 limits,
-                mode: Some(pinned.contract().mode),
+                // A task file that names the same mode as before does not undo `ralph mode`.
+                mode: (pinned.contract().mode != mode_before).then_some(pinned.contract().mode),
                 checkboxes: Some(pinned.task().checkboxes.len()),
             })?;
             set_ticks(recorder, bench, pinned, &ticked)?;
@@ -57,6 +59,19 @@ pub(crate) fn apply_contract_change(
             Ok(false)
         }
     }
+}
+
+/// Puts the mode that the user wants in force, if any.
+pub(crate) fn apply_wanted_mode(recorder: &mut Recorder) -> Result<(), RunError> {
+    // A mode of an open iteration applies from the next one.
+    if recorder.state().open.is_some() {
+        return Ok(());
+    }
+    if let Some(mode) = recorder.state().wanted_mode {
+        recorder.log_activity(&format!("the mode is `{}` now", mode.as_str()))?;
+        recorder.append(RunEvent::ModeChanged { mode })?;
+    }
+    Ok(())
 }
 
 /// Sets the ticked boxes: in the journal, on the host, and for the next projection.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ralph_core::ports::GateControl;
 use ralph_core::run::Command;
+use ralph_core::state::RunState;
 use tokio::sync::watch;
 
 use crate::mailbox::{CommandFile, Mailbox};
@@ -18,6 +19,13 @@ pub(crate) enum PendingRequest {
     Pause,
     /// Start a fresh iteration.
     Rotate,
+}
+
+/// A line of the activity log that is written later than it happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TimedLine {
+    pub(crate) at: jiff::Timestamp,
+    pub(crate) text: String,
 }
 
 /// The gate between a run's sandbox and the network, for commands that allow a host.
@@ -37,7 +45,7 @@ pub(crate) struct Controls {
     interrupt: watch::Receiver<bool>,
     pub(crate) gate: GateHandle,
     /// Results of immediate commands that are not in the activity log yet.
-    pub(crate) unlogged: Vec<String>,
+    pub(crate) unlogged: Vec<TimedLine>,
     pub(crate) pending: Option<PendingRequest>,
     /// Whether the user resumed the run since this was last set to false.
     pub(crate) resumed: bool,
@@ -110,12 +118,19 @@ impl Controls {
         self.mailbox.discard(&file.id);
     }
 
+    /// Drops a request for a fresh iteration if one starts anyway.
+    pub(crate) fn forget_rotation_between_iterations(&mut self, state: &RunState) {
+        if state.open.is_none() && self.pending == Some(PendingRequest::Rotate) {
+            self.pending = None;
+        }
+    }
+
     /// Records the request for the next boundary.
     pub(crate) fn apply(&mut self, command: &Command) {
         match command {
             Command::Pause => self.pending = Some(PendingRequest::Pause),
             Command::Rotate => self.pending = Some(PendingRequest::Rotate),
-            Command::Resume => {
+            Command::Resume | Command::Answer { .. } => {
                 self.pending = None;
                 self.resumed = true;
             }
@@ -131,6 +146,7 @@ impl Controls {
             | Command::Debug { .. }
             | Command::AllowHost { .. }
             | Command::Message { .. }
+            | Command::Mode { .. }
             | Command::Limits(_) => {}
         }
     }

@@ -13,13 +13,14 @@ use ralph_core::state::RunState;
 
 use crate::durable::{self, StoreError};
 use crate::journal::{Journal, JournalError};
-use crate::store::RunDir;
+use crate::store::{DETACHED_LOG, RunDir};
 
 /// Entries of a run's directory that are not recorded.
-const EXCLUDED: [&str; 6] = [
+const EXCLUDED: [&str; 7] = [
     "journal.jsonl",
     "journal.seal",
     "lock",
+    DETACHED_LOG,
     "commands",
     "contracts",
     "repo.git",

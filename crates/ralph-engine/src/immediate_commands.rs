@@ -10,7 +10,7 @@ use ralph_core::ports::{GateControl, GateEvent};
 use ralph_core::run::Command;
 use ralph_core::state::{RunState, ScreenedTool};
 
-use crate::controls::{ControlEvent, Controls, GateHandle};
+use crate::controls::{ControlEvent, Controls, GateHandle, TimedLine};
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::mailbox::CommandFile;
@@ -45,8 +45,10 @@ pub(crate) fn handle_control_event(
     if accepted {
         control.apply(&command);
         if let Some(done) = run_immediately(journal, &control.gate, &id, &command)? {
-            let line = format!("{}: {}", command.verb(), done.detail);
-            control.unlogged.push(line);
+            control.unlogged.push(TimedLine {
+                at: journal.state().updated_at,
+                text: format!("{}: {}", command.verb(), done.detail),
+            });
         }
         if command == Command::Stop {
             return Err(RunError::Stopped);
@@ -76,12 +78,14 @@ pub(crate) fn run_immediately(
         Command::AllowHost { host } => allow_host(journal, gate, host)?,
         Command::Message { text } => queue_message(journal, id, text)?,
         Command::Limits(change) => change_limits(journal, change)?,
+        Command::Answer { text } => queue_answer(journal, id, text)?,
         Command::Pause
         | Command::Resume
         | Command::Rotate
         | Command::Stop
         | Command::Profile { .. }
         | Command::Task { .. }
+        | Command::Mode { .. }
         | Command::Note(_)
         | Command::Guardrail(_)
         | Command::Diagnose
@@ -156,6 +160,17 @@ pub(crate) fn queue_message(
         })?;
     }
     Ok(CommandResult::success("the message is queued"))
+}
+
+/// Queues an answer for the next session, together with the question.
+pub(crate) fn queue_answer(
+    journal: &mut Journal,
+    id: &str,
+    text: &str,
+) -> Result<CommandResult, RunError> {
+    let message = journal.state().answer_message(text);
+    queue_message(journal, id, &message)?;
+    Ok(CommandResult::success("the answer is queued"))
 }
 
 /// Allows the hosts that the user allowed earlier in the run.
@@ -284,8 +299,8 @@ pub(crate) fn drain_gate_events(
     if let GateHandle::Open(gate) = &controls.gate {
         record_pending_gate_events(&mut recorder.journal, &**gate)?;
     }
-    for text in std::mem::take(&mut controls.unlogged) {
-        recorder.log_activity(&text)?;
+    for TimedLine { at, text } in std::mem::take(&mut controls.unlogged) {
+        recorder.log_activity_at(at, &text)?;
     }
     Ok(())
 }

@@ -86,5 +86,6 @@ async fn ask_and_perform(run: &mut Run) -> Result<(String, Performed), RunError>
             String::new(),
             Performed::none(IterationOutcome::OutOfBudget),
         ),
+        AskOutcome::Rotated => (String::new(), Performed::none(IterationOutcome::Rotated)),
     })
 }

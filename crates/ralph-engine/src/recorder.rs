@@ -86,7 +86,16 @@ impl Recorder {
     }
 
     pub(crate) fn log_activity(&mut self, text: &str) -> Result<(), RunError> {
-        let (at, iteration) = (self.clock.now(), self.state().iteration);
+        self.log_activity_at(self.clock.now(), text)
+    }
+
+    /// Logs an activity with the time at which it happened.
+    pub(crate) fn log_activity_at(
+        &mut self,
+        at: jiff::Timestamp,
+        text: &str,
+    ) -> Result<(), RunError> {
+        let iteration = self.state().iteration;
         Ok(self.files.log_activity(at, iteration, text)?)
     }
 

@@ -7,10 +7,10 @@ use ralph_core::event::{Event, RunEvent, SandboxEvent};
 use ralph_core::run::RunStatus;
 use tokio::sync::watch;
 
-pub(crate) use crate::attend::{attend, heartbeat};
+pub(crate) use crate::attend::{attend, attend_until_rotated, heartbeat};
 use crate::baseline::run_baseline_if_due;
 use crate::contract::PinnedTask;
-use crate::contract_change::apply_contract_change;
+use crate::contract_change::{apply_contract_change, apply_wanted_mode};
 use crate::controls::{Controls, GateHandle};
 use crate::delivery::approved_by_resuming;
 use crate::delivery::finish_approved;
@@ -200,6 +200,7 @@ impl Run {
                 return self.finish_with(status).await;
             }
             apply_wanted_profile(self)?;
+            apply_wanted_mode(&mut self.recorder)?;
             consult_doctor_if_due(self).await?;
             if apply_contract_change(&mut self.recorder, &mut self.bench, &mut self.pinned)? {
                 // An agent reads and ticks its copy of the task file.
@@ -215,6 +216,8 @@ impl Run {
             if let Some(status) = run_baseline_if_due(self).await? {
                 return self.finish_with(status).await;
             }
+            self.controls
+                .forget_rotation_between_iterations(self.recorder.state());
             iteration::iterate(self).await?;
         }
     }

@@ -121,6 +121,21 @@ impl StateDir {
         Ok(self.sort_by_creation(ids))
     }
 
+    /// Finds a run like [`Self::find`], but `last` and a task id mean a run of this repository if it has
+    /// one.
+    pub fn find_near(&self, query: &str, repository: &Path) -> Result<RunId, FindError> {
+        let is_id = RunId::parse(query).is_some_and(|id| self.run(&id).journal().exists());
+        let runs = if is_id { Vec::new() } else { self.runs()? };
+        for id in runs.into_iter().rev() {
+            let outline = RunOutline::read(&self.run(&id).journal());
+            let is_named = query == "last" || outline.task_id.as_deref() == Some(query);
+            if is_named && outline.is_of(repository) {
+                return Ok(id);
+            }
+        }
+        self.find(query)
+    }
+
     /// Finds a run by id, unique prefix, task id (its newest run) or `last`.
     pub fn find(&self, query: &str) -> Result<RunId, FindError> {
         let runs = self.runs()?;
@@ -152,6 +167,9 @@ impl StateDir {
         }
     }
 }
+
+/// The standard error of the process that works on a detached run.
+pub(crate) const DETACHED_LOG: &str = "detached.log";
 
 /// One run's directory.
 #[derive(Debug, Clone)]
@@ -245,6 +263,11 @@ impl RunDir {
     /// Returns the directory of queued user commands.
     pub fn commands(&self) -> PathBuf {
         self.root.join("commands")
+    }
+
+    /// Returns the path of the standard error of the process that works on the detached run.
+    pub fn detached_log(&self) -> PathBuf {
+        self.root.join(DETACHED_LOG)
     }
 
     /// Returns the directory of incomplete lines and damaged repositories that were moved aside.

@@ -191,12 +191,16 @@ async fn run_command(
         Command::Limits(change) => {
             immediate_commands::change_limits(&mut recorder.journal, change)?
         }
+        Command::Answer { text } => {
+            immediate_commands::queue_answer(&mut recorder.journal, id, text)?
+        }
         Command::Pause
         | Command::Resume
         | Command::Rotate
         | Command::Stop
         | Command::Profile { .. }
-        | Command::Task { .. } => CommandResult::success("accepted"),
+        | Command::Task { .. }
+        | Command::Mode { .. } => CommandResult::success("accepted"),
     };
     recorder.log_activity(&format!("{}: {}", command.verb(), done.detail))?;
     recorder.append(CommandEvent::CommandDone {

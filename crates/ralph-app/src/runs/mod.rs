@@ -7,7 +7,7 @@
 //! - [`Notifier`] notifies the user when a process ends its work on a run.
 //! - [`prepare_continue`] resumes a run with other budgets.
 //! - [`remove_run`] and [`collect_garbage`] remove the directories of runs.
-//! - [`RunSummary`] and [`SteeringDetails`] describe a run.
+//! - [`RunSummary`] and [`SteeringDetails`] describe a run, [`FollowedRuns`] all unfinished ones.
 
 mod approval;
 mod continue_run;
@@ -15,6 +15,7 @@ mod cost;
 mod create_run;
 mod details;
 mod disk_use;
+mod followed_runs;
 mod notify;
 mod notify_channels;
 mod ready_run;
@@ -31,6 +32,7 @@ pub use cost::{CostGrouping, CostReport, CostRow, CostTotals, cost_report};
 pub use create_run::UnfinishedRunPolicy;
 pub use details::{BudgetEntry, CheckboxEntry, RunBudgets, RunDetails, VerifiedCommit};
 pub use disk_use::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
+pub use followed_runs::{DescribeActivity, FollowedRuns, RunActivity};
 pub use notify::Notifier;
 pub use ready_run::ReadyRun;
 pub use removal::{RemovalGuard, RemovedRun, remove_run};

@@ -163,7 +163,8 @@ async fn apply_without_process(
     Ok(())
 }
 
-/// Records a profile or a task file for a run that no process works on; `ralph resume` applies it.
+/// Records a profile, a task file or a mode for a run that no process works on; `ralph resume` applies
+/// it. Between two iterations, a mode applies immediately.
 fn record_without_process(
     dir: &RunDir,
     state: &RunState,
@@ -178,6 +179,11 @@ fn record_without_process(
         command: command.clone(),
         refused: None,
     })?;
+    let state = journal.state();
+    let wanted_mode = state.wanted_mode.filter(|_| state.open.is_none());
+    if let Some(mode) = wanted_mode {
+        journal.append(RunEvent::ModeChanged { mode })?;
+    }
     Ok(())
 }
 
@@ -218,6 +224,7 @@ pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError
         Command::AllowHost { host } => format!("cannot allow `{host}` for run `{id}`"),
         Command::Message { .. } => format!("cannot send run `{id}` a message"),
         Command::Task { .. } => format!("cannot change the task of run `{id}`"),
+        Command::Mode { .. } => format!("cannot change the mode of run `{id}`"),
         Command::Pause
         | Command::Resume
         | Command::Rotate
@@ -228,6 +235,7 @@ pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError
         | Command::Diagnose
         | Command::Apply
         | Command::Debug { .. }
+        | Command::Answer { .. }
         | Command::Limits(_) => format!("cannot {} run `{id}`", command.verb()),
     };
     AppError::runtime(

@@ -46,6 +46,8 @@ pub enum RunEvent {
     LimitsChanged { limits: BudgetLimits },
     /// The changed task file is invalid; the previous one stays in force.
     ContractRejected { why: String },
+    /// The user changed how far users may intervene; the change applies from now on.
+    ModeChanged { mode: RunMode },
     /// This model is used from the next call.
     ModelChosen { choice: Box<ModelChoice> },
     /// The requested profile cannot be used; the model stays the same.
@@ -84,6 +86,7 @@ impl RunEvent {
         "contract_changed",
         "limits_changed",
         "contract_rejected",
+        "mode_changed",
         "model_chosen",
         "profile_rejected",
         "quota_countdown",

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::advice::{Guardrail, Note};
 use crate::budget::BudgetLimits;
 use crate::id::Digest;
+use crate::task::RunMode;
 
 /// A command of the user to a run. There is no other way to influence it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +15,8 @@ pub enum Command {
     Pause,
     /// Continue.
     Resume,
-    /// End this iteration at the next action and start a fresh one.
+    /// Cancel a model call in progress, or else end this iteration at the next action; then start a
+    /// fresh one.
     Rotate,
     /// End the run; the sandbox is kept for inspection.
     Stop,
@@ -50,6 +52,16 @@ pub enum Command {
     Message {
         /// The text of the message.
         text: String,
+    },
+    /// Answer the question of a paused run and continue it.
+    Answer {
+        /// The text of the answer.
+        text: String,
+    },
+    /// Change how far the user may intervene, from the next iteration.
+    Mode {
+        /// The new mode.
+        mode: RunMode,
     },
     /// Set these budgets; those that are `None` stay. A run that failed because a budget was used up
     /// can continue afterwards.
@@ -114,6 +126,8 @@ impl Command {
             Self::Debug { .. } => "debug",
             Self::AllowHost { .. } => "allow",
             Self::Message { .. } => "message",
+            Self::Answer { .. } => "answer",
+            Self::Mode { .. } => "mode",
             Self::Limits(_) => "continue",
         }
     }
@@ -126,14 +140,17 @@ impl Command {
             Self::Pause | Self::Rotate => (T::NextAction, O::NeedsProcess, false),
             Self::Resume => (T::Immediate, O::NeedsProcess, false),
             Self::Stop => (T::Immediate, O::EndsRun, false),
-            Self::Profile { .. } | Self::Task { .. } => (T::NextIteration, O::Recorded, false),
+            Self::Profile { .. } | Self::Task { .. } | Self::Mode { .. } => {
+                (T::NextIteration, O::Recorded, false)
+            }
             Self::Note(_) => (T::NextAction, O::Executed, false),
             Self::Guardrail(_) | Self::Apply => (T::NextIteration, O::Executed, false),
             Self::Diagnose => (T::NextIteration, O::CallsModel, true),
             Self::Debug { .. } => (T::NextAction, O::Executed, true),
-            Self::AllowHost { .. } | Self::Message { .. } | Self::Limits(_) => {
-                (T::Immediate, O::Journaled, false)
-            }
+            Self::AllowHost { .. }
+            | Self::Message { .. }
+            | Self::Answer { .. }
+            | Self::Limits(_) => (T::Immediate, O::Journaled, false),
         };
         CommandTraits {
             timing,
@@ -169,10 +186,15 @@ impl Command {
             Self::Rotate if has_agent => {
                 "the agent is stopped, and a fresh iteration starts".to_owned()
             }
-            Self::Rotate => format!("a fresh iteration starts {when}"),
+            Self::Rotate => {
+                format!("a model call is cancelled, otherwise a fresh iteration starts {when}")
+            }
             Self::Stop => "the sandbox is kept for inspection".to_owned(),
             Self::Profile { .. } => "its model is used from the next iteration on".to_owned(),
-            Self::Task { .. } => "it applies from the next iteration on".to_owned(),
+            Self::Task { .. } | Self::Mode { .. } => {
+                "it applies from the next iteration on".to_owned()
+            }
+            Self::Answer { .. } => "the run continues with it".to_owned(),
             Self::Diagnose => format!("the doctor is consulted {when}"),
             Self::Limits(_) if has_agent => {
                 "the budgets apply from the agent's next session on".to_owned()

@@ -7,6 +7,9 @@ fn all_statuses() -> Vec<RunStatus> {
         RunStatus::Preparing,
         RunStatus::Running,
         RunStatus::Paused(PauseReason::Person),
+        RunStatus::Paused(PauseReason::Model {
+            question: "which port?".into(),
+        }),
         RunStatus::WaitingQuota(QuotaWait {
             until: jiff::Timestamp::UNIX_EPOCH,
             why: "the weekly limit is reached".into(),
@@ -52,6 +55,10 @@ fn all_commands() -> Vec<Command> {
         Command::Debug { id: text() },
         Command::AllowHost { host: text() },
         Command::Message { text: text() },
+        Command::Answer { text: text() },
+        Command::Mode {
+            mode: RunMode::Guided,
+        },
         Command::Limits(crate::budget::BudgetLimits::default()),
     ]
 }
@@ -68,8 +75,10 @@ fn the_table_of_commands() {
                 .filter(|command| legal(&status, mode, command).is_ok())
                 .map(Command::verb)
                 .collect();
+            let asks = matches!(&status, RunStatus::Paused(reason) if reason.question().is_some());
+            let asks = if asks { " (asks)" } else { "" };
             let line = format!(
-                "{} {}: {}",
+                "{} {}{asks}: {}",
                 mode.as_str(),
                 status.as_str(),
                 accepted.join(" ")
@@ -80,39 +89,42 @@ fn the_table_of_commands() {
     snapbox::assert_data_eq!(
         table,
         snapbox::str![[r"
-autonomous created: pause stop profile task guardrail allow continue
-autonomous preparing: pause stop profile task guardrail allow continue
-autonomous running: pause rotate stop profile task guardrail diagnose apply allow continue
-autonomous paused: resume stop profile task guardrail diagnose apply allow continue
-autonomous waiting_quota: pause resume stop profile task guardrail diagnose apply allow continue
-autonomous waiting_provider: pause resume stop profile task guardrail diagnose apply allow continue
-autonomous verifying: pause stop profile task guardrail diagnose apply allow continue
+autonomous created: pause stop profile task guardrail allow mode continue
+autonomous preparing: pause stop profile task guardrail allow mode continue
+autonomous running: pause rotate stop profile task guardrail diagnose apply allow mode continue
+autonomous paused: resume stop profile task guardrail diagnose apply allow mode continue
+autonomous paused (asks): resume stop profile task guardrail diagnose apply note allow message answer mode continue
+autonomous waiting_quota: pause resume stop profile task guardrail diagnose apply allow mode continue
+autonomous waiting_provider: pause resume stop profile task guardrail diagnose apply allow mode continue
+autonomous verifying: pause stop profile task guardrail diagnose apply allow mode continue
 autonomous succeeded:
 autonomous failed: continue
 autonomous stopped:
-autonomous sandbox_lost: resume stop profile task guardrail diagnose apply allow continue
-guided created: pause stop profile task guardrail note allow message continue
-guided preparing: pause stop profile task guardrail note allow message continue
-guided running: pause rotate stop profile task guardrail diagnose apply note allow message continue
-guided paused: resume stop profile task guardrail diagnose apply note allow message continue
-guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message continue
-guided waiting_provider: pause resume stop profile task guardrail diagnose apply note allow message continue
-guided verifying: pause stop profile task guardrail diagnose apply note allow message continue
+autonomous sandbox_lost: resume stop profile task guardrail diagnose apply allow mode continue
+guided created: pause stop profile task guardrail note allow message mode continue
+guided preparing: pause stop profile task guardrail note allow message mode continue
+guided running: pause rotate stop profile task guardrail diagnose apply note allow message mode continue
+guided paused: resume stop profile task guardrail diagnose apply note allow message mode continue
+guided paused (asks): resume stop profile task guardrail diagnose apply note allow message answer mode continue
+guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message mode continue
+guided waiting_provider: pause resume stop profile task guardrail diagnose apply note allow message mode continue
+guided verifying: pause stop profile task guardrail diagnose apply note allow message mode continue
 guided succeeded:
 guided failed: continue
 guided stopped:
-guided sandbox_lost: resume stop profile task guardrail diagnose apply note allow message continue
-debug created: pause stop profile task guardrail note allow message continue
-debug preparing: pause stop profile task guardrail note allow message continue
-debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message continue
-debug paused: resume stop profile task guardrail diagnose apply note debug allow message continue
-debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message continue
-debug waiting_provider: pause resume stop profile task guardrail diagnose apply note debug allow message continue
-debug verifying: pause stop profile task guardrail diagnose apply note debug allow message continue
+guided sandbox_lost: resume stop profile task guardrail diagnose apply note allow message mode continue
+debug created: pause stop profile task guardrail note allow message mode continue
+debug preparing: pause stop profile task guardrail note allow message mode continue
+debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message mode continue
+debug paused: resume stop profile task guardrail diagnose apply note debug allow message mode continue
+debug paused (asks): resume stop profile task guardrail diagnose apply note debug allow message answer mode continue
+debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue
+debug waiting_provider: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue
+debug verifying: pause stop profile task guardrail diagnose apply note debug allow message mode continue
 debug succeeded:
 debug failed: continue
 debug stopped:
-debug sandbox_lost: resume stop profile task guardrail diagnose apply note allow message continue
+debug sandbox_lost: resume stop profile task guardrail diagnose apply note allow message mode continue
 
 "]]
     );
@@ -142,7 +154,7 @@ fn the_table_of_effects() {
         snapbox::str![[r"
 NextAction, NeedsProcess: pause accepted; the run pauses at the next action
 Immediate, NeedsProcess: resume accepted; the run continues
-NextAction, NeedsProcess: rotate accepted; a fresh iteration starts at the next action
+NextAction, NeedsProcess: rotate accepted; a model call is cancelled, otherwise a fresh iteration starts at the next action
 Immediate, EndsRun: stop accepted; the sandbox is kept for inspection
 NextIteration, Recorded: profile accepted; its model is used from the next iteration on
 NextIteration, Recorded: task accepted; it applies from the next iteration on
@@ -153,6 +165,8 @@ NextAction, Executed: note accepted; it takes effect at the next action
 NextAction, Executed, slow: debug accepted; it takes effect at the next action
 Immediate, Journaled: allow accepted; it takes effect immediately
 Immediate, Journaled: message accepted; it takes effect immediately
+Immediate, Journaled: answer accepted; the run continues with it
+NextIteration, Recorded: mode accepted; it applies from the next iteration on
 Immediate, Journaled: continue accepted; the budgets apply immediately
 
 "]]
@@ -186,9 +200,42 @@ fn commands_without_arguments_are_strings_and_the_others_objects() {
     assert_eq!(texts[10], r#"{"debug":{"id":""}}"#);
     assert_eq!(texts[11], r#"{"allow_host":{"host":""}}"#);
     assert_eq!(texts[12], r#"{"message":{"text":""}}"#);
-    assert!(texts[13].starts_with(r#"{"limits":{"max_iterations":null,"#));
+    assert_eq!(texts[13], r#"{"answer":{"text":""}}"#);
+    assert_eq!(texts[14], r#"{"mode":{"mode":"guided"}}"#);
+    assert!(texts[15].starts_with(r#"{"limits":{"max_iterations":null,"#));
     for (text, command) in texts.iter().zip(all_commands()) {
         assert_eq!(serde_json::from_str::<Command>(text).unwrap(), command);
     }
     assert!(serde_json::from_str::<Command>(r#"{"debug":{"command":"id"}}"#).is_err());
+}
+
+#[test]
+fn an_answer_needs_a_pause_that_it_can_end() {
+    let answer = Command::Answer { text: "a".into() };
+    let after = |reason| legal(&RunStatus::Paused(reason), RunMode::Autonomous, &answer);
+    let question = String::new();
+    assert_eq!(after(PauseReason::Model { question }), Ok(()));
+    let evidence = String::new();
+    assert_eq!(
+        after(PauseReason::Gutter {
+            consecutive: 3,
+            evidence
+        }),
+        Ok(())
+    );
+    assert_eq!(
+        after(PauseReason::Person),
+        Err("it does not ask a question")
+    );
+    assert_eq!(
+        after(PauseReason::TestChanges {
+            changes: Vec::new(),
+            digest: Digest::compute(b"")
+        }),
+        Err("it asks for the approval of changed tests, which `ralph resume` gives")
+    );
+    assert_eq!(
+        legal(&RunStatus::Running, RunMode::Debug, &answer),
+        Err("it does not ask a question")
+    );
 }

@@ -70,7 +70,7 @@ impl RunState {
         }
     }
 
-    pub(super) fn apply_agent(&mut self, event: &AgentSessionEvent) {
+    pub(super) fn apply_agent(&mut self, event: &AgentSessionEvent, active: Duration) {
         match event {
             AgentSessionEvent::AgentStarted { agent, .. } => {
                 self.running_command = Some(format!("the agent {agent}"));
@@ -83,7 +83,7 @@ impl RunState {
             AgentSessionEvent::AgentDid { .. } => {}
         }
         if let Some(open) = &mut self.open {
-            open.apply_agent(event);
+            open.apply_agent(event, active);
         }
     }
 

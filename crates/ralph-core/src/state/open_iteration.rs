@@ -10,6 +10,30 @@ use crate::money::Usd;
 use crate::ports::{AgentEnd, AgentEvent, TokenUsage};
 use crate::verdict::CheckResult;
 
+/// The most tool calls in progress that are remembered.
+const MAX_RUNNING_TOOLS: usize = 100;
+
+/// A tool call of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningTool {
+    /// Identifies the call.
+    pub id: String,
+    /// The tool and what it is applied to.
+    pub label: String,
+    /// The active time of the run when the agent reported its start. Not a date, because clocks can
+    /// jump.
+    pub active_before: Duration,
+}
+
+/// A tool call of an agent that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinishedTool {
+    /// The tool and what it was applied to.
+    pub label: String,
+    /// The time between the reports of its start and its end.
+    pub duration: Duration,
+}
+
 /// An iteration that was started and has not finished.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenIteration {
@@ -55,6 +79,10 @@ pub struct OpenIteration {
     pub agent_summary: String,
     /// The number of commands that the model ran, or of tools that the agent used.
     pub commands: u32,
+    /// The agent's tool calls in progress, oldest first.
+    pub running_tools: Vec<RunningTool>,
+    /// The tool call that the last event of the agent ended.
+    pub finished_tool: Option<FinishedTool>,
     /// The failures, each once, limited to the number that the detection of circling needs.
     pub failures: Vec<FailureFacts>,
 }
@@ -83,6 +111,8 @@ impl OpenIteration {
             agent_end: None,
             agent_summary: String::new(),
             commands: 0,
+            running_tools: Vec::new(),
+            finished_tool: None,
             failures: Vec::new(),
         }
     }
@@ -120,7 +150,7 @@ impl OpenIteration {
         }
     }
 
-    pub(super) fn apply_agent(&mut self, event: &AgentSessionEvent) {
+    pub(super) fn apply_agent(&mut self, event: &AgentSessionEvent, active: Duration) {
         match event {
             AgentSessionEvent::AgentStarted {
                 attempt,
@@ -130,12 +160,9 @@ impl OpenIteration {
                 self.attempts = *attempt;
                 self.prompt_bytes = *prompt_bytes;
                 self.agent_end = None;
+                self.running_tools.clear();
             }
-            AgentSessionEvent::AgentDid { did, .. } => {
-                if matches!(did, AgentEvent::Tool { .. }) {
-                    self.commands = self.commands.saturating_add(1);
-                }
-            }
+            AgentSessionEvent::AgentDid { did, .. } => self.apply_agent_event(did, active),
             AgentSessionEvent::AgentFinished {
                 duration_ms,
                 end,
@@ -147,6 +174,37 @@ impl OpenIteration {
                 self.agent_summary.clone_from(&report.summary);
             }
             AgentSessionEvent::AgentCharged { .. } => {}
+        }
+    }
+
+    fn apply_agent_event(&mut self, event: &AgentEvent, active: Duration) {
+        self.finished_tool = None;
+        match event {
+            AgentEvent::Tool { id, tool, label } => {
+                self.commands = self.commands.saturating_add(1);
+                if self.running_tools.len() < MAX_RUNNING_TOOLS {
+                    self.running_tools.push(RunningTool {
+                        id: id.clone(),
+                        label: format!("{tool} {label}").trim_end().to_owned(),
+                        active_before: active,
+                    });
+                }
+            }
+            AgentEvent::ToolDone { id, .. } => {
+                let mut running = self.running_tools.iter();
+                if let Some(index) = running.position(|tool| tool.id == *id) {
+                    let tool = self.running_tools.remove(index);
+                    self.finished_tool = Some(FinishedTool {
+                        label: tool.label,
+                        duration: active.saturating_sub(tool.active_before),
+                    });
+                }
+            }
+            AgentEvent::Started { .. }
+            | AgentEvent::Text { .. }
+            | AgentEvent::Usage { .. }
+            | AgentEvent::Waiting { .. }
+            | AgentEvent::Acknowledged { .. } => {}
         }
     }
 

@@ -9,6 +9,10 @@ use crate::run::{self, Command, FailReason, RunStatus};
 
 /// The maximum size of a message.
 pub const MAX_MESSAGE_BYTES: usize = 8 << 10;
+/// The maximum size of an answer; with the question before it, it fits into a message.
+const MAX_ANSWER_BYTES: usize = 6 << 10;
+/// The bytes of a question that precede its answer.
+const MAX_QUESTION_BYTES: usize = 1 << 10;
 /// The maximum number of waiting messages.
 pub const MAX_WAITING_MESSAGES: usize = 100;
 /// The number of acknowledged messages that are remembered.
@@ -80,7 +84,15 @@ impl RunState {
                 Some("an agent does the work and calls its own model".into())
             }
             Command::AllowHost { host } => self.host_rejection_reason(host),
-            Command::Message { text } => self.message_rejection_reason(text),
+            Command::Message { text } => {
+                self.text_rejection_reason("message", text, MAX_MESSAGE_BYTES)
+            }
+            Command::Answer { text } => {
+                self.text_rejection_reason("answer", text, MAX_ANSWER_BYTES)
+            }
+            Command::Mode { mode } if self.wanted_mode.unwrap_or(self.mode) == *mode => {
+                Some(format!("its mode is already `{}`", mode.as_str()))
+            }
             Command::Limits(change) => self.limits_rejection_reason(change),
             Command::Pause
             | Command::Resume
@@ -90,8 +102,22 @@ impl RunState {
             | Command::Task { .. }
             | Command::Diagnose
             | Command::Apply
-            | Command::Debug { .. } => None,
+            | Command::Debug { .. }
+            | Command::Mode { .. } => None,
         }
+    }
+
+    /// Returns an answer as the next session reads it: a fresh session does not know the question.
+    pub fn answer_message(&self, answer: &str) -> String {
+        let Some(question) = &self.question else {
+            return answer.to_owned();
+        };
+        let end = question.floor_char_boundary(MAX_QUESTION_BYTES);
+        let (shown, more) = match question.get(..end) {
+            Some(shown) if end < question.len() => (shown, "…"),
+            Some(_) | None => (question.as_str(), ""),
+        };
+        format!("an earlier session asked: {shown}{more}\nthe answer: {answer}")
     }
 
     /// Returns the messages that are not acknowledged, oldest first.
@@ -161,6 +187,9 @@ impl RunState {
     fn accept_command(&mut self, id: &str, command: &Command) {
         if let Command::Profile { name } = command {
             self.wanted_profile = Some(name.clone());
+        }
+        if let Command::Mode { mode } = command {
+            self.wanted_mode = Some(*mode);
         }
         if let Command::Task { contract } = command {
             self.wanted_contract = Some(contract.clone());
@@ -276,20 +305,20 @@ impl RunState {
             }
         }?;
         let uses = budget::budget_uses(&limits, &spent);
-        let used = uses.into_iter().find(|used| used.budget == used_up)?;
-        let (key, used, limit) = (used_up.key(), used.used, used.limit);
-        Some(format!("`{key}` would be used up: {used} of {limit}"))
+        let entry = uses.into_iter().find(|entry| entry.budget == used_up)?;
+        let (key, amount, limit) = (used_up.key(), entry.used, entry.limit);
+        Some(format!("`{key}` would be used up: {amount} of {limit}"))
     }
 
-    /// Returns why a message is rejected.
-    pub(super) fn message_rejection_reason(&self, text: &str) -> Option<String> {
+    /// Returns why a message or an answer is rejected.
+    fn text_rejection_reason(&self, kind: &str, text: &str, max_bytes: usize) -> Option<String> {
         let bytes = text.len();
         if text.trim().is_empty() {
-            return Some("the message is empty".into());
+            return Some(format!("the {kind} is empty"));
         }
-        if bytes > MAX_MESSAGE_BYTES {
+        if bytes > max_bytes {
             return Some(format!(
-                "the message has {bytes} bytes, at most {MAX_MESSAGE_BYTES} are allowed"
+                "the {kind} has {bytes} bytes, at most {max_bytes} are allowed"
             ));
         }
         (self.waiting_messages().count() >= MAX_WAITING_MESSAGES)

@@ -8,6 +8,7 @@ use ralph_core::ports::{AgentEnd, AgentReport};
 use serde::Serialize;
 
 use super::session::SessionOutcome;
+use crate::controls::TimedLine;
 use crate::durable;
 use crate::error::RunError;
 use crate::recorder::Recorder;
@@ -45,16 +46,23 @@ pub(super) fn record_start(
     Ok(attempt)
 }
 
-/// Writes the tools and the end of a session to the activity log.
+/// Writes the tools and the user commands of a session to the activity log, each with its time, and
+/// the end of the session.
 pub(super) fn log_session(
     recorder: &mut Recorder,
     agent: &str,
-    tools: &[String],
+    (tools, commands): (&[TimedLine], Vec<TimedLine>),
     outcome: &SessionOutcome,
     took: Duration,
 ) -> Result<(), RunError> {
-    for tool in tools {
-        recorder.log_activity(&format!("{agent} uses {tool}"))?;
+    let mut lines = commands;
+    lines.extend(tools.iter().map(|tool| TimedLine {
+        at: tool.at,
+        text: format!("{agent} uses {}", tool.text),
+    }));
+    lines.sort_by_key(|line| line.at);
+    for TimedLine { at, text } in lines {
+        recorder.log_activity_at(at, &text)?;
     }
     let usage = &outcome.report.usage;
     recorder.log_activity(&format!(

@@ -8,6 +8,7 @@ use ralph_core::ports::{AgentEvent, AgentReader, Clock, OutputSink, OutputStream
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::capture::Capture;
+use crate::controls::TimedLine;
 use crate::live_output::LiveOutput;
 
 /// The longest line that is read; a longer one is truncated.
@@ -92,7 +93,7 @@ pub(super) struct AgentSink {
     events: UnboundedSender<AgentEvent>,
     sent_events: usize,
     /// The used tools, in the form of the activity log.
-    pub(super) tools: Vec<String>,
+    pub(super) tools: Vec<TimedLine>,
 }
 
 impl AgentSink {
@@ -134,7 +135,10 @@ impl AgentSink {
             if let AgentEvent::Tool { tool, label, .. } = &event
                 && self.tools.len() < MAX_TOOLS
             {
-                self.tools.push(format!("{tool} {label}"));
+                self.tools.push(TimedLine {
+                    at: self.activity.clock.now(),
+                    text: format!("{tool} {label}"),
+                });
             }
             // An acknowledgement beyond the limit is recorded, too: there are as few as messages.
             let is_acknowledgement = matches!(event, AgentEvent::Acknowledged { .. });
@@ -178,5 +182,59 @@ impl OutputSink for AgentSink {
                 self.read_line();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ralph_core::ports::{AgentEnd, AgentReport, ExecStatus};
+    use ralph_core::secret::Redactor;
+    use ralph_test::TestClock;
+
+    use super::*;
+
+    /// Reads each line as the start of a tool call.
+    struct ToolLineReader;
+
+    impl AgentReader for ToolLineReader {
+        fn parse_line(&mut self, line: &str) -> Vec<AgentEvent> {
+            vec![AgentEvent::Tool {
+                id: line.into(),
+                tool: "Bash".into(),
+                label: line.into(),
+            }]
+        }
+
+        fn is_done(&self) -> bool {
+            false
+        }
+
+        fn finish(&mut self, _: ExecStatus, _: &str) -> (AgentEnd, AgentReport) {
+            (AgentEnd::Finished, AgentReport::default())
+        }
+    }
+
+    #[test]
+    fn a_tool_has_the_time_of_its_start() {
+        let clock = TestClock::at("2026-03-01T08:00:00Z");
+        let (sender, _events) = tokio::sync::mpsc::unbounded_channel();
+        let capture = Capture::new(&Redactor::new(Vec::new()));
+        let activity = AgentActivity::new(clock.clone());
+        let mut sink = AgentSink::new(Box::new(ToolLineReader), capture, activity, sender);
+        sink.chunk(OutputStream::Stdout, b"make\n");
+        clock.advance(Duration::from_secs(90));
+        sink.chunk(OutputStream::Stdout, b"make test\n");
+        let lines: Vec<String> = sink
+            .tools
+            .iter()
+            .map(|line| format!("{} {}", line.at, line.text))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "2026-03-01T08:00:00Z Bash make",
+                "2026-03-01T08:01:30Z Bash make test"
+            ]
+        );
     }
 }

@@ -185,6 +185,13 @@ impl RunOutline {
             engine: Option::deserialize(&plan["engine"]).unwrap_or(None),
         }
     }
+
+    /// Returns whether the run works on a repository, or its task file is in it.
+    pub fn is_of(&self, repository: &Path) -> bool {
+        let repo = self.repo.as_ref().map(Path::new);
+        let task = self.task_file.as_ref().map(Path::new);
+        repo == Some(repository) || task.is_some_and(|file| file.starts_with(repository))
+    }
 }
 
 #[cfg(test)]

@@ -223,6 +223,15 @@ fn a_run_is_found_by_id_prefix_task_or_last() {
     ] {
         assert_eq!(setup.state.find(query).unwrap(), *expected, "{query}");
     }
+    let near = |query, repository: &str| setup.state.find_near(query, repository.as_ref());
+    for (query, repository, expected) in [
+        ("last", second.repo.as_str(), &second.run),
+        ("last", "/elsewhere", &second.run),
+        ("task-001", "/elsewhere", &plan().run),
+        ("260301-100000-0001", "/elsewhere", &plan().run),
+    ] {
+        assert_eq!(near(query, repository).unwrap(), *expected, "{query}");
+    }
     assert!(matches!(
         setup.state.find("2603"),
         Err(crate::store::FindError::Ambiguous { .. })

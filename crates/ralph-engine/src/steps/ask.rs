@@ -5,7 +5,7 @@ use ralph_core::event::{ActionResult, IterationEvent, ModelEvent};
 use ralph_core::ports::FinishReason;
 use ralph_core::prompt;
 
-use super::call::call_model;
+use super::call::{CallOutcome, call_model};
 use super::responses::{Attempt, Responses};
 use super::responses::{read_responses, stored_reply, write_responses};
 use super::snapshot::{build_request, redact_request};
@@ -25,6 +25,8 @@ pub(crate) enum AskOutcome {
     Unreadable,
     /// A budget is used up.
     OutOfBudget,
+    /// The user requested a fresh iteration during a call.
+    Rotated,
 }
 
 /// Parses a reply; a truncated one is never performed, even if it can be parsed.
@@ -81,8 +83,10 @@ pub(crate) async fn ask_model(run: &mut Run) -> Result<AskOutcome, RunError> {
         if run.recorder.exhausted_budget().is_some() {
             return Ok(AskOutcome::OutOfBudget);
         }
-        let Some(reply) = call_model(run, &request, &mut responses).await? else {
-            return Ok(AskOutcome::OutOfBudget);
+        let reply = match call_model(run, &request, &mut responses).await? {
+            CallOutcome::Reply(reply) => reply,
+            CallOutcome::OutOfBudget => return Ok(AskOutcome::OutOfBudget),
+            CallOutcome::Rotated => return Ok(AskOutcome::Rotated),
         };
         if let Some(response) = accept_or_reject(&mut run.recorder, &reply, &mut responses)? {
             return Ok(AskOutcome::Response(response));

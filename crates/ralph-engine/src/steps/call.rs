@@ -17,22 +17,43 @@ use super::responses::write_responses;
 use super::responses::{Attempt, Responses};
 use super::waiting::wait_for_model;
 use super::waiting::{WaitReason, random_jitter};
-use crate::controls::Controls;
+use crate::controls::{Controls, PendingRequest};
 use crate::durable;
 use crate::error::RunError;
 use crate::journal::millis;
 use crate::recorder::Recorder;
 use crate::reservation::{ReservedRequest, reserve_request};
-use crate::run::{Run, attend};
+use crate::run::{Run, attend_until_rotated};
 use crate::running_time;
 use crate::services::Services;
 
-/// Asks until there is a reply; none if a budget is used up. Provider errors use no iterations.
+/// The outcome of calling the model.
+pub(super) enum CallOutcome {
+    /// The reply, which is charged and stored.
+    Reply(Attempt),
+    /// A budget is used up.
+    OutOfBudget,
+    /// The user requested a fresh iteration.
+    Rotated,
+}
+
+/// The end of a wait for one reply.
+enum AwaitedReply {
+    /// The model replied or failed.
+    Ended(Result<ModelReply, ModelError>),
+    /// The wall time is used up.
+    TimedOut,
+    /// The user requested a fresh iteration, which cancels the call.
+    Rotated,
+}
+
+/// Asks until there is a reply, a budget is used up or the user requests a fresh iteration. Provider
+/// errors use no iterations.
 pub(super) async fn call_model(
     run: &mut Run,
     request: &ModelRequest,
     responses: &mut Responses,
-) -> Result<Option<Attempt>, RunError> {
+) -> Result<CallOutcome, RunError> {
     let text = request.text();
     durable::write_unsynced(
         &run.recorder.open_iteration_file("prompt.md"),
@@ -41,14 +62,17 @@ pub(super) async fn call_model(
     let mut outage = Outage::new(run.services.outage);
     let (mut is_first, mut quota_hits) = (true, 0);
     loop {
+        if run.controls.pending == Some(PendingRequest::Rotate) {
+            return rotate(run, responses);
+        }
         if !is_first && run.recorder.exhausted_budget().is_some() {
-            return Ok(None);
+            return Ok(CallOutcome::OutOfBudget);
         }
         is_first = false;
         let Some(reserved) = reserve_call(&mut run.recorder, &run.services, request) else {
             // An iteration without a call also has the file.
             write_responses(&run.recorder, responses)?;
-            return Ok(None);
+            return Ok(CallOutcome::OutOfBudget);
         };
         let started = run.recorder.clock.monotonic();
         record_question(&mut run.recorder, &text, reserved.usage)?;
@@ -60,13 +84,14 @@ pub(super) async fn call_model(
         )
         .await?
         {
-            None => return Ok(None),
-            Some(Ok(reply)) => {
+            AwaitedReply::TimedOut => return Ok(CallOutcome::OutOfBudget),
+            AwaitedReply::Rotated => return rotate(run, responses),
+            AwaitedReply::Ended(Ok(reply)) => {
                 let waited = run.recorder.clock.monotonic().saturating_sub(started);
                 return record_reply(&mut run.recorder, &run.services, reply, responses, waited)
-                    .map(Some);
+                    .map(CallOutcome::Reply);
             }
-            Some(Err(error)) => error,
+            AwaitedReply::Ended(Err(error)) => error,
         };
         if let ModelError::QuotaUsedUp { resets_in, .. } = &error {
             // Waiting for the end of a usage limit is not a failed attempt.
@@ -82,6 +107,15 @@ pub(super) async fn call_model(
         }
         wait_before_retry(run, error, &mut outage).await?;
     }
+}
+
+/// Ends the iteration for a fresh one, as the user requested.
+fn rotate(run: &mut Run, responses: &Responses) -> Result<CallOutcome, RunError> {
+    run.controls.pending = None;
+    run.recorder.log_activity("rotated by the user")?;
+    // An iteration without a reply also has the file.
+    write_responses(&run.recorder, responses)?;
+    Ok(CallOutcome::Rotated)
 }
 
 /// Waits before the next attempt after a failed one. An error means that no further attempt helps.
@@ -109,7 +143,9 @@ async fn wait_before_retry(
             log_failure(&mut run.recorder, &run.services, &error, Some(delay))?;
             let clock = run.recorder.clock.clone();
             let sleeping = running_time::sleep(&*clock, delay.min(run.recorder.time_left()));
-            attend(&mut run.recorder.journal, &mut run.controls, sleeping).await
+            let (journal, controls) = (&mut run.recorder.journal, &mut run.controls);
+            attend_until_rotated(journal, controls, sleeping).await?;
+            Ok(())
         }
         Some(OutageStep::Wait(delay)) => {
             // The error log is a part of prompts: a long outage must not fill it.
@@ -197,21 +233,31 @@ fn record_failure(
     Ok(())
 }
 
-/// Waits for a reply while receiving user commands, but not beyond the wall time.
+/// Waits for a reply while receiving user commands, but not beyond the wall time. A cancelled call is
+/// charged by its reservation: the provider bills it, too.
 async fn await_reply(
     recorder: &mut Recorder,
     controls: &mut Controls,
     services: &Services,
     request: &ModelRequest,
-) -> Result<Option<Result<ModelReply, ModelError>>, RunError> {
+) -> Result<AwaitedReply, RunError> {
     let model = services.model.clone();
     let clock = recorder.clock.clone();
     let asking = running_time::timeout(&*clock, recorder.time_left(), model.ask_once(request));
-    let result = attend(&mut recorder.journal, controls, asking).await?;
-    if let Ok(reply) = result {
-        return Ok(Some(reply));
+    let awaited = attend_until_rotated(&mut recorder.journal, controls, asking).await?;
+    if let Some(Ok(reply)) = awaited {
+        return Ok(AwaitedReply::Ended(reply));
     }
     charge_abandoned_call(recorder, services)?;
+    if awaited.is_none() {
+        recorder.append(ModelEvent::ModelFailed {
+            iteration: recorder.state().iteration,
+            attempt: model_attempts(recorder),
+            error: "cancelled: the user requested a fresh iteration".into(),
+            retry_in_ms: None,
+        })?;
+        return Ok(AwaitedReply::Rotated);
+    }
     let (model, message) = (model.name().to_owned(), "the wall time is used up".into());
     let timeout = ModelError::Transient {
         model,
@@ -220,7 +266,7 @@ async fn await_reply(
         message,
     };
     log_failure(recorder, services, &timeout, None)?;
-    Ok(None)
+    Ok(AwaitedReply::TimedOut)
 }
 
 /// Stores a reply and charges it before it is parsed: the provider bills unreadable replies, too.

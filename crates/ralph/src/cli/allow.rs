@@ -12,7 +12,7 @@ use ralph_core::state::RunState;
 
 use super::context::Context;
 use super::exit::ExitCode;
-use super::run_arg::RunArg;
+use super::run_arg::LeadingRunArg;
 use super::steer::run_line;
 use crate::terminal::styled_line::StyledLine;
 
@@ -20,10 +20,10 @@ use crate::terminal::styled_line::StyledLine;
 #[derive(Debug, Args)]
 pub(super) struct AllowArgs {
     #[command(flatten)]
-    pub run: RunArg,
+    pub run: LeadingRunArg,
     /// The host: a name, *.name for all its subdomains, or name:port
     #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub host: String,
+    pub host: Option<String>,
     /// Also add it to the project's ralph.toml, for later runs
     #[arg(long)]
     pub project: bool,
@@ -32,14 +32,15 @@ pub(super) struct AllowArgs {
 /// Allows the host for the run and, with `--project`, for later runs. For a run that has ended, only
 /// the latter is possible.
 pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let host = AllowlistEntry::parse(&args.host).map_err(|error| {
+    let (run, host) = args.run.with_value(args.host, ("allow", "HOST"))?;
+    let host = AllowlistEntry::parse(&host).map_err(|error| {
         AppError::usage(
             error.to_string(),
             "",
             "write a host as `example.com`, `*.example.com` or `example.com:8443`",
         )
     })?;
-    let dir = context.app.find_run(&args.run.run)?;
+    let dir = context.app.find_run(&run.run)?;
     if args.project {
         let state = dir.state()?;
         if state.status.is_final() {

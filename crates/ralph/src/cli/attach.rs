@@ -17,8 +17,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::context::Context;
 use super::exit::ExitCode;
 use super::output::CliOutput;
-use super::run_arg::FollowedRunArg;
-use crate::terminal::styled_line::StyledLine;
+use super::run_arg::RunArg;
+use crate::terminal::lines::lifecycle::progress_summary;
+use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::{OutputMode, RunView};
 
 /// The number of earlier records that are shown first.
@@ -30,7 +31,7 @@ const EARLIER_LIVE_LINES: usize = 20;
 #[derive(Debug, Args)]
 pub(super) struct AttachArgs {
     #[command(flatten)]
-    pub run: FollowedRunArg,
+    pub run: RunArg,
     /// Print JSON, one record per line
     #[arg(long)]
     pub json: bool,
@@ -43,7 +44,9 @@ pub(super) async fn run(args: &AttachArgs, context: &Context) -> Result<ExitCode
     let output = context.output();
     let state = dir.state()?;
     if mode != OutputMode::Json && dir.is_held() {
-        output.print_lines([&attached_line(&state)])?;
+        let line = StyledLine::from_text("  ");
+        let progress = line.wrapped(Tone::Plain, &progress_summary(&state));
+        output.print_lines([&attached_line(&state), &progress])?;
     }
     match show(&dir, mode, state.seq).await? {
         AttachEnd::Detached => {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::allow::AllowArgs;
+use super::answer::AnswerArgs;
 use super::attach::AttachArgs;
 use super::audit::AuditArgs;
 use super::completions::CompletionsArgs;
@@ -23,6 +24,7 @@ use super::init::InitArgs;
 use super::lint::LintArgs;
 use super::logs::LogsArgs;
 use super::merge::MergeArgs;
+use super::mode::ModeArgs;
 use super::models::{ModelsArgs, ModelsCommand};
 use super::pr::PrArgs;
 use super::preflight::PreflightArgs;
@@ -40,6 +42,7 @@ use super::show::ShowArgs;
 use super::steer::{GuardrailArgs, MessageArgs, NoteArgs};
 use super::task::TaskArgs;
 use super::tokens::{StoreTokenArgs, TokenArgs};
+use super::top::TopArgs;
 use super::trust::TrustArgs;
 
 /// The commands by purpose, in the order of the help.
@@ -47,7 +50,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Start and follow",
         &[
-            "init", "lint", "run", "runs", "show", "logs", "attach", "replay", "demo",
+            "init", "lint", "run", "runs", "show", "logs", "attach", "top", "replay", "demo",
         ],
     ),
     (
@@ -58,11 +61,13 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "continue",
             "rotate",
             "stop",
+            "answer",
             "message",
             "note",
             "guardrail",
             "allow",
             "profile",
+            "mode",
             "task",
             "diagnose",
             "debug",
@@ -140,6 +145,21 @@ pub(super) struct Cli {
     pub command: CliCommand,
 }
 
+impl Cli {
+    /// Returns how much of the diagnostics log is printed on standard error. A background process prints
+    /// nothing there: its standard error is a file without a size limit.
+    pub(super) fn log_verbosity(&self) -> u8 {
+        let is_detached = if let CliCommand::Run(args) = &self.command {
+            args.detach.detached
+        } else if let CliCommand::Resume(args) = &self.command {
+            args.detach.detached
+        } else {
+            false
+        };
+        if is_detached { 0 } else { self.verbose }
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(super) enum CliCommand {
@@ -158,9 +178,15 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph run\n  ralph run -p \"Add a --json flag to list\"\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for the user, 12 the task file was rejected, 130 interrupted"
     )]
     Run(RunArgs),
-    /// List all runs, the newest first
+    /// List the runs of this repository, the newest first
+    #[command(
+        visible_aliases = ["ls", "ps"],
+        alias = "list",
+        after_help = "In a repository without runs, and outside of one, all runs are listed. With `--json`, all are always listed."
+    )]
     Runs(RunsArgs),
     /// Show the status of a run, or one of its iterations
+    #[command(visible_alias = "status")]
     Show(ShowArgs),
     /// Print the log of a run
     Logs(LogsArgs),
@@ -169,6 +195,11 @@ pub(super) enum CliCommand {
         after_help = "Ctrl-C detaches and leaves the run alone.\n\nExit codes: 0 succeeded or detached, 10 failed, 11 paused, 130 interrupted, 1 its process is gone"
     )]
     Attach(AttachArgs),
+    /// Watch all unfinished runs, of all repositories
+    #[command(
+        after_help = "On a terminal, the list is refreshed until Ctrl-C; elsewhere it is printed once."
+    )]
+    Top(TopArgs),
     /// Pause a run at its next action
     Pause(RunArg),
     /// Continue a run that waits or was interrupted
@@ -178,12 +209,25 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph continue last --max-iterations 40\n  ralph continue last --max-cost 20 --max-time 3h\n\nA limit counts everything that the run has used since its start. Branch and sandbox stay the same.\n\nExit codes: as of `ralph run`"
     )]
     Continue(ContinueArgs),
-    /// Start a fresh iteration at the next action of a run
+    /// Start a fresh iteration: cancel a model call, or else wait for the next action
     Rotate(RunArg),
     /// End a run and keep its sandbox for inspection
     Stop(RunArg),
+    /// Answer the question of a run and continue it
+    #[command(
+        override_usage = "ralph answer [OPTIONS] [RUN] <TEXT>...",
+        after_help = "Examples:\n  ralph answer 'use the second one'\n  ralph answer 260301-100000-0001 'port 8080' --detach\n\nThe next prompt contains the question and the answer. Exit codes: those of `ralph resume`, or 0 with `--detach`"
+    )]
+    Answer(AnswerArgs),
     /// Switch a run to another model profile
+    #[command(override_usage = "ralph profile [OPTIONS] [RUN] <PROFILE>")]
     Profile(ProfileArgs),
+    /// Change how far you may intervene in a run, from its next iteration
+    #[command(
+        override_usage = "ralph mode [OPTIONS] [RUN] <MODE>",
+        after_help = "Example:\n  ralph mode last guided    allow notes and messages\n\n`debug` also allows `ralph debug`; `autonomous` is the default."
+    )]
+    Mode(ModeArgs),
     /// Apply a changed task file to a run
     Task(TaskArgs),
     /// Print the changes of a run
@@ -204,6 +248,7 @@ pub(super) enum CliCommand {
     )]
     Discard(DiscardArgs),
     /// Write the branch of a run into an empty directory
+    #[command(override_usage = "ralph export [OPTIONS] [RUN] <DIR>")]
     Export(ExportArgs),
     /// Show the effective settings and where each comes from
     #[command(
@@ -225,19 +270,22 @@ pub(super) enum CliCommand {
         after_help = "Example:\n  ralph guardrail last --name 'no mocks' --trigger 'when a test is slow' \\\n    --instruction 'make the code faster, do not mock it'"
     )]
     Guardrail(GuardrailArgs),
-    /// Give a run a hint (modes guided and debug)
+    /// Give a run a hint (modes guided and debug, or if the run asks)
     #[command(
+        override_usage = "ralph note [OPTIONS] [RUN] <TEXT>",
         after_help = "Example:\n  ralph note last 'the parser lives in src/parse.rs' --kind file"
     )]
     Note(NoteArgs),
-    /// Send a message to the agent or model working on a run (modes guided and debug)
+    /// Send a message to the agent or model working on a run (modes guided and debug, or if the run asks)
     #[command(
+        override_usage = "ralph message [OPTIONS] [RUN] <TEXT>...",
         alias = "tell",
         after_help = "Example:\n  ralph message last 'use the parser in src/parse.rs, do not write another'\n\nAn agent that accepts messages receives it while it works; otherwise the next prompt contains it. `ralph show` shows whether it was delivered."
     )]
     Message(MessageArgs),
     /// Allow the commands of a run to reach a host
     #[command(
+        override_usage = "ralph allow [OPTIONS] [RUN] <HOST>",
         after_help = "Examples:\n  ralph allow last crates.example\n  ralph allow last '*.crates.example' --project\n\n`ralph show` lists the hosts that were blocked."
     )]
     Allow(AllowArgs),
@@ -311,7 +359,9 @@ impl CliCommand {
         match self {
             Self::Lint(LintArgs { json, .. })
             | Self::Run(RunArgs { json, .. })
-            | Self::Runs(RunsArgs { json })
+            | Self::Runs(RunsArgs { json, .. })
+            | Self::Top(TopArgs { json })
+            | Self::Answer(AnswerArgs { json, .. })
             | Self::Show(ShowArgs { json, .. })
             | Self::Logs(LogsArgs { json, .. })
             | Self::Replay(ReplayArgs { json, .. })
@@ -349,6 +399,7 @@ impl CliCommand {
             | Self::Rotate(_)
             | Self::Stop(_)
             | Self::Profile(_)
+            | Self::Mode(_)
             | Self::Task(_)
             | Self::Diff(_)
             | Self::Export(_)

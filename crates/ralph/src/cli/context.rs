@@ -1,5 +1,7 @@
 //! The context of a command.
 
+use std::ffi::OsString;
+
 use super::output::CliOutput;
 use crate::diagnostics_log::{self, LogSettings};
 use crate::terminal::{OutputMode, SpinnerVisibility, StdoutStyle};
@@ -11,6 +13,7 @@ use ralph_app::config::{Environment, Settings};
 pub struct Context {
     pub app: App,
     output: CliOutput,
+    arguments: Vec<OsString>,
 }
 
 impl Context {
@@ -20,7 +23,20 @@ impl Context {
         Self {
             app: App::new(environment),
             output,
+            arguments: Vec::new(),
         }
+    }
+
+    /// Adds the arguments of the program, for a command that starts itself again.
+    #[must_use]
+    pub(super) fn with_arguments(mut self, arguments: Vec<OsString>) -> Self {
+        self.arguments = arguments;
+        self
+    }
+
+    /// Returns the arguments of the program, without its name.
+    pub(super) fn arguments(&self) -> &[OsString] {
+        &self.arguments
     }
 
     /// Returns the output of the command.

@@ -6,6 +6,7 @@ use ralph_app::runs::prepare_continue;
 
 use super::budget_args::BudgetArgs;
 use super::context::Context;
+use super::detach::ProcessPlace;
 use super::exit::ExitCode;
 use super::resume;
 use super::run_arg::RunArg;
@@ -26,5 +27,11 @@ pub(super) struct ContinueArgs {
 pub(super) async fn run(args: ContinueArgs, context: &Context) -> Result<ExitCode, AppError> {
     let limits = args.budgets.limits();
     let outcome = Box::pin(prepare_continue(&args.run.run, &limits, &context.app)).await?;
-    Box::pin(resume::go_on(outcome, args.json, context)).await
+    Box::pin(resume::follow_outcome(
+        outcome,
+        ProcessPlace::Foreground,
+        args.json,
+        context,
+    ))
+    .await
 }

@@ -11,7 +11,7 @@ use ralph_engine::store::RunDir;
 
 use super::context::Context;
 use super::exit::ExitCode;
-use super::run_arg::RunArg;
+use super::run_arg::{LAST_RUN, RunArg};
 use super::steer::run_line;
 use crate::terminal::styled_line::StyledLine;
 
@@ -26,9 +26,8 @@ pub(super) struct DebugArgs {
 
 /// Lists the ids, or runs a command and prints its output.
 pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let dir = context.app.find_run(&args.run.run)?;
-    let ids = contract_ids(&dir)?;
-    let Some(id) = args.id else {
+    let (dir, ids, id) = named_command(args, context)?;
+    let Some(id) = id else {
         let lines: Vec<StyledLine> = ids.iter().map(|id| StyledLine::from_text(id)).collect();
         context.output().print_lines(&lines)?;
         return Ok(ExitCode::Success);
@@ -60,6 +59,25 @@ pub(super) async fn run(args: DebugArgs, context: &Context) -> Result<ExitCode, 
         return Ok(ExitCode::Success);
     }
     Err(command_failed(&state, "debug", &result.detail))
+}
+
+/// Returns the run, the ids of its contract and the chosen id. A single argument that names no run can
+/// be an id of the last run's contract.
+fn named_command(
+    args: DebugArgs,
+    context: &Context,
+) -> Result<(RunDir, Vec<String>, Option<String>), AppError> {
+    let found = context.app.find_run(&args.run.run);
+    if args.id.is_none() && found.is_err() {
+        let last = context.app.find_run(LAST_RUN)?;
+        let ids = contract_ids(&last)?;
+        if ids.contains(&args.run.run) {
+            return Ok((last, ids, Some(args.run.run)));
+        }
+    }
+    let dir = found?;
+    let ids = contract_ids(&dir)?;
+    Ok((dir, ids, args.id))
 }
 
 /// Returns the ids of the current contract.

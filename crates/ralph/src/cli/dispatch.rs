@@ -12,10 +12,10 @@ use super::command_line::{Cli, CliCommand, command_line};
 use super::context::Context;
 use super::exit::ExitCode;
 use super::{
-    allow, argument_order, attach, audit, complete, completions, config, continue_run, cost, debug,
-    demo, diagnose, diff, discard, export, gc, image, init, lint, logs, merge, models, pr,
-    preflight, profile, proxy, prune, replay, resume, rm, run, runs, selftest, show, steer, task,
-    tokens, trust, usage,
+    allow, answer, argument_order, attach, audit, complete, completions, config, continue_run,
+    cost, debug, demo, diagnose, diff, discard, export, gc, image, init, lint, logs, merge, mode,
+    models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs, selftest, show,
+    steer, task, tokens, top, trust, usage,
 };
 
 /// Runs the program: parses the arguments, executes the command and reports errors.
@@ -30,8 +30,9 @@ pub fn main() -> std::process::ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error, &arguments).into(),
     };
-    let context = Context::new(process_environment());
-    context.start_log(cli.verbose);
+    let arguments = arguments.into_iter().skip(1).collect();
+    let context = Context::new(process_environment()).with_arguments(arguments);
+    context.start_log(cli.log_verbosity());
     let is_json = cli.command.is_json();
     let code = dispatch(cli.command, &context).unwrap_or_else(|error| {
         tracing::debug!(%error, "the command failed");
@@ -70,6 +71,7 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::Show(args) => block_on(show::run(args, context)),
         CliCommand::Logs(args) => logs::run(&args, context),
         CliCommand::Attach(args) => block_on(attach::run(&args, context)),
+        CliCommand::Top(args) => block_on(top::run(args, context)),
         CliCommand::Pause(args) => block_on(steer::run(&args, &Steer::Pause, context)),
         CliCommand::Resume(args) => block_on(resume::run(args, context)),
         CliCommand::Continue(args) => block_on(continue_run::run(args, context)),
@@ -88,6 +90,8 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::Guardrail(args) => block_on(steer::guardrail(args, context)),
         CliCommand::Note(args) => block_on(steer::note(args, context)),
         CliCommand::Message(args) => block_on(steer::message(args, context)),
+        CliCommand::Answer(args) => block_on(answer::run(args, context)),
+        CliCommand::Mode(args) => block_on(mode::run(args, context)),
         CliCommand::Allow(args) => block_on(allow::run(args, context)),
         CliCommand::Diagnose(args) => block_on(diagnose::run(args, context)),
         CliCommand::Debug(args) => block_on(debug::run(args, context)),

@@ -59,6 +59,21 @@ impl ExitCode {
         }
     }
 
+    /// Returns the exit code with a number, if there is one.
+    pub fn from_code(code: i32) -> Option<Self> {
+        let all = [
+            Self::Success,
+            Self::Runtime,
+            Self::Usage,
+            Self::Failed,
+            Self::Paused,
+            Self::LintRefused,
+            Self::Interrupted,
+        ];
+        all.into_iter()
+            .find(|known| i32::from(known.code()) == code)
+    }
+
     /// Returns the exit code as a number.
     pub fn code(self) -> u8 {
         self as u8

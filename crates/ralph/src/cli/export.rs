@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use ralph_app::AppError;
@@ -11,17 +11,17 @@ use ralph_engine::store::RunDir;
 
 use super::context::Context;
 use super::exit::ExitCode;
-use super::run_arg::RunArg;
+use super::run_arg::LeadingRunArg;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
     #[command(flatten)]
-    pub run: RunArg,
+    pub run: LeadingRunArg,
     /// The directory, which must be empty or not exist
     #[arg(value_name = "DIR")]
-    pub directory: PathBuf,
+    pub directory: Option<String>,
     /// Write the changes as one patch file instead of a checkout
     #[arg(long)]
     pub patch: bool,
@@ -29,13 +29,10 @@ pub(super) struct ExportArgs {
 
 /// Writes the branch, or the changes, to an empty directory.
 pub(super) async fn run(args: ExportArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let dir = context.app.find_run(&args.run.run)?;
+    let (run, directory) = args.run.with_value(args.directory, ("export", "DIR"))?;
+    let dir = context.app.find_run(&run.run)?;
     let state = dir.state()?;
-    let target = context
-        .app
-        .environment()
-        .working_dir()
-        .join(&args.directory);
+    let target = context.app.environment().working_dir().join(directory);
     let target = std::path::absolute(&target).unwrap_or(target);
     prepare_target(&target)?;
     let repo = context.app.providers()?.git()?.repo(dir.repo());

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::exit::ExitCode;
 use super::output::{CliOutput, StdoutReader};
-use super::run_arg::FollowedRunArg;
+use super::run_arg::RunArg;
 use crate::terminal::lines::live_line;
 use crate::terminal::sanitize;
 use crate::terminal::styled_line::StyledLine;
@@ -26,7 +26,7 @@ use crate::terminal::styled_line::StyledLine;
 #[derive(Debug, Args)]
 pub(super) struct LogsArgs {
     #[command(flatten)]
-    pub run: FollowedRunArg,
+    pub run: RunArg,
     /// Print new lines and live output until no process works on the run
     #[arg(short, long)]
     pub follow: bool,

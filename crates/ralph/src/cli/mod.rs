@@ -8,6 +8,7 @@
 //! - `checks` is the output of `preflight` and `selftest`.
 
 mod allow;
+mod answer;
 mod argument_order;
 mod attach;
 mod audit;
@@ -22,6 +23,7 @@ mod continue_run;
 mod cost;
 mod debug;
 mod demo;
+mod detach;
 mod diagnose;
 mod diff;
 mod discard;
@@ -36,6 +38,7 @@ mod init;
 mod lint;
 mod logs;
 mod merge;
+mod mode;
 mod models;
 mod output;
 mod pr;
@@ -59,6 +62,7 @@ mod show_steering;
 mod steer;
 mod task;
 mod tokens;
+mod top;
 mod trust;
 mod update_prices;
 mod usage;

@@ -8,24 +8,22 @@ use ralph_core::run::Command;
 
 use super::context::Context;
 use super::exit::ExitCode;
-use super::run_arg::RunArg;
+use super::run_arg::LeadingRunArg;
 use super::steer;
 
 /// Arguments of `profile`.
 #[derive(Debug, Args)]
 pub(super) struct ProfileArgs {
     #[command(flatten)]
-    pub run: RunArg,
+    pub run: LeadingRunArg,
     /// The profile in config/models.yaml
     #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub profile: String,
+    pub profile: Option<String>,
 }
 
 /// Checks that the profile is usable, and sends the command.
 pub(super) async fn run(args: ProfileArgs, context: &Context) -> Result<ExitCode, AppError> {
-    require_profile(&args.run.run, &args.profile, &context.app).await?;
-    let command = Command::Profile {
-        name: args.profile.clone(),
-    };
-    steer::run(&args.run, &command, context).await
+    let (run, name) = args.run.with_value(args.profile, ("profile", "PROFILE"))?;
+    require_profile(&run.run, &name, &context.app).await?;
+    steer::run(&run, &Command::Profile { name }, context).await
 }

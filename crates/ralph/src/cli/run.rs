@@ -20,6 +20,7 @@ use serde_json::json;
 
 use super::budget_args::BudgetArgs;
 use super::context::Context;
+use super::detach::{self, DetachArgs, ProcessPlace};
 use super::drive::drive;
 use super::exit::ExitCode;
 use super::image::ImageProgressOutput;
@@ -70,8 +71,10 @@ pub(super) struct RunArgs {
     #[arg(long)]
     pub rebuild: bool,
     /// Print the plan with everything that is missing for a start, and start nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "detach")]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub detach: DetachArgs,
     /// Print JSON, one record per line
     #[arg(long)]
     pub json: bool,
@@ -112,6 +115,10 @@ impl From<EngineName> for EngineKind {
 /// Plans and starts a run, or continues the task's unfinished one.
 pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, AppError> {
     let app = &context.app;
+    let place = args.detach.place();
+    if place == ProcessPlace::Background {
+        detach::leave_terminal_session()?;
+    }
     let request = prepare_request(&args, context).await?;
     let (file, task) = planning::read_task(&request.file, app)?;
     let unfinished = match find_unfinished(&file.to_string_lossy(), &app.state_dir()?) {
@@ -128,7 +135,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         let run = RunArg {
             run: unfinished.plan.run.to_string(),
         };
-        return Box::pin(resume::resume(&run, args.json, context)).await;
+        return Box::pin(resume::resume(&run, place, args.json, context)).await;
     }
     let questions = (app, &TerminalQuestions as _);
     if args.dry_run {
@@ -137,6 +144,14 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
     }
     let request = confirm_sandbox(request, &task, questions).await?;
     require_approval(&request, (&file, &task), ApprovalMode::Require, questions).await?;
+    if place == ProcessPlace::NewBackground {
+        let mut arguments = detach::detached_arguments(context.arguments());
+        if let Some(confirmed) = request.sandbox.filter(|_| args.sandbox.is_none()) {
+            // The background process cannot ask the user again.
+            arguments.push(format!("--sandbox={confirmed}").into());
+        }
+        return detach::start_in_background(arguments, args.json, context).await;
+    }
     let planned = plan_start(&request, (file, task), app).await?;
     let start = RunStart {
         planned,
@@ -148,6 +163,9 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         },
     };
     let (run, mode) = Box::pin(prepare(start, args.json, context)).await?;
+    if place == ProcessPlace::Background {
+        detach::report_start(&run)?;
+    }
     Box::pin(drive(run, mode)).await
 }
 

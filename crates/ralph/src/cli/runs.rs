@@ -1,10 +1,13 @@
-//! `ralph runs`: lists all runs.
+//! `ralph runs`: lists the runs of the working directory's repository, or all.
 
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
 use ralph_app::runs::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, RunSummary};
+use ralph_core::id::RunId;
 use ralph_core::money::Usd;
+use ralph_engine::journal::RunOutline;
+use ralph_engine::store::StateDir;
 
 use super::context::Context;
 use super::exit::ExitCode;
@@ -14,12 +17,17 @@ use crate::terminal::{sanitize, width};
 /// Arguments of `runs`.
 #[derive(Debug, Args)]
 pub(super) struct RunsArgs {
+    /// List the runs of all repositories
+    #[arg(short, long)]
+    pub all: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
-const HEADER: [&str; 8] = [
+/// The number of columns of a table of runs.
+pub(super) const COLUMNS: usize = 8;
+const HEADER: [&str; COLUMNS] = [
     "RUN", "TASK", "STATUS", "ITER", "LOOP", "COST", "ACTIVE", "PR",
 ];
 const TASK_COLUMN: usize = 1;
@@ -32,8 +40,15 @@ const MAX_COLUMN_WIDTH: usize = 40;
 /// Prints the runs, newest first.
 pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppError> {
     let state = context.app.state_dir()?;
-    let summaries: Vec<RunSummary> = state
-        .runs()?
+    let all = state.runs()?;
+    // Scripts that read the JSON filter the runs themselves.
+    let listed = if args.all || args.json {
+        all.clone()
+    } else {
+        runs_of_repository(&all, &state, context)
+    };
+    let others = all.len() - listed.len();
+    let summaries: Vec<RunSummary> = listed
         .iter()
         .rev()
         .map(|id| RunSummary::read(id, &state.run(id)))
@@ -44,29 +59,46 @@ pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppErr
     } else if summaries.is_empty() {
         output.print_lines(&[StyledLine::from_text("no runs yet; `ralph run` starts one")])?;
     } else {
+        let now = context.app.clock().now();
+        let rows: Vec<[String; COLUMNS]> = summaries.iter().map(|run| row(run, now)).collect();
         let columns = output.style().columns();
-        output.print_lines(&table(&summaries, context.app.clock().now(), columns))?;
+        output.print_lines(&table(&HEADER, &rows, columns))?;
         let unreadable = summaries.iter().filter(|run| run.status == NEEDS_UPGRADE);
         let notes: Vec<StyledLine> = unreadable.filter_map(unreadable_note).collect();
         output.print_lines(&notes)?;
+        if others > 0 {
+            let runs = format::plural(others as u64, "run", "runs");
+            let note = format!("{runs} of other repositories; `ralph runs --all` lists them");
+            output.print_lines(&[StyledLine::new().quiet(&note)])?;
+        }
     }
     Ok(ExitCode::Success)
 }
 
-fn table(
-    summaries: &[RunSummary],
-    now: jiff::Timestamp,
+/// Returns the runs of the working directory's repository; all if it has none, or is no repository.
+fn runs_of_repository(all: &[RunId], state: &StateDir, context: &Context) -> Vec<RunId> {
+    let Some(repository) = context.app.repository() else {
+        return all.to_vec();
+    };
+    let is_own = |id: &&RunId| RunOutline::read(&state.run(id).journal()).is_of(&repository);
+    let own: Vec<RunId> = all.iter().filter(is_own).cloned().collect();
+    if own.is_empty() { all.to_vec() } else { own }
+}
+
+/// Formats a table of runs; the third column is their status.
+pub(super) fn table(
+    header: &[&str; COLUMNS],
+    rows: &[[String; COLUMNS]],
     columns: Option<usize>,
 ) -> Vec<StyledLine> {
-    let rows: Vec<[String; 8]> = summaries.iter().map(|summary| row(summary, now)).collect();
-    let mut widths = HEADER.map(str::len);
-    for row in &rows {
+    let mut widths = header.map(str::len);
+    for row in rows {
         for (column, cell) in widths.iter_mut().zip(row) {
             *column = (*column).max(width::columns(cell)).min(MAX_COLUMN_WIDTH);
         }
     }
     shrink_task(&mut widths, columns);
-    let header = HEADER
+    let header = header
         .iter()
         .zip(widths)
         .fold(StyledLine::new(), |line, (name, width)| {
@@ -76,7 +108,7 @@ fn table(
         row.iter().zip(widths).enumerate().fold(
             StyledLine::new(),
             |line, (column, (cell, width))| {
-                let last = column == HEADER.len() - 1;
+                let last = column == COLUMNS - 1;
                 let cell = if last {
                     cell.clone()
                 } else {
@@ -95,7 +127,7 @@ fn table(
 }
 
 /// Shortens the column of the task, so that a narrow terminal shows all columns up to the last one.
-fn shrink_task(widths: &mut [usize; 8], columns: Option<usize>) {
+fn shrink_task(widths: &mut [usize; COLUMNS], columns: Option<usize>) {
     let Some(columns) = columns else {
         return;
     };
@@ -109,7 +141,7 @@ fn shrink_task(widths: &mut [usize; 8], columns: Option<usize>) {
     *task = task.saturating_sub(excess).max(MIN_TASK_WIDTH.min(*task));
 }
 
-fn row(summary: &RunSummary, now: jiff::Timestamp) -> [String; 8] {
+fn row(summary: &RunSummary, now: jiff::Timestamp) -> [String; COLUMNS] {
     let dash = || "-".to_owned();
     [
         summary.id.to_string(),

@@ -12,16 +12,16 @@ use ralph_core::state::RunState;
 
 use super::context::Context;
 use super::exit::ExitCode;
-use super::run_arg::RunArg;
+use super::run_arg::{LeadingRunArg, RunArg};
 use crate::terminal::styled_line::StyledLine;
 
 /// Arguments of `message`.
 #[derive(Debug, Args)]
 pub(super) struct MessageArgs {
     #[command(flatten)]
-    pub run: RunArg,
+    pub run: LeadingRunArg,
     /// The message
-    #[arg(required = true, num_args = 1.., value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(num_args = 1.., value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub words: Vec<String>,
 }
 
@@ -48,10 +48,10 @@ pub(super) struct GuardrailArgs {
 #[derive(Debug, Args)]
 pub(super) struct NoteArgs {
     #[command(flatten)]
-    pub run: RunArg,
+    pub run: LeadingRunArg,
     /// The hint, in one line
     #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub text: String,
+    pub text: Option<String>,
     /// Choose the kind of hint
     #[arg(long, value_enum, default_value = "clarify")]
     pub kind: NoteKindName,
@@ -117,21 +117,23 @@ pub(super) async fn guardrail(
 
 /// Adds a note.
 pub(super) async fn note(args: NoteArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let (run, text) = args.run.with_value(args.text, ("note", "TEXT"))?;
     let note = Note {
         kind: args.kind.into(),
-        text: args.text,
+        text,
         author: args.author,
     };
-    send_and_report(&args.run, Command::Note(note), context).await
+    send_and_report(&run, Command::Note(note), context).await
 }
 
 /// Sends a message to the agent or model.
 pub(super) async fn message(args: MessageArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let text = args.words.join(" ");
-    send_and_report(&args.run, Command::Message { text }, context).await
+    let (run, text) = args.run.with_words(&args.words, ("message", "TEXT"))?;
+    send_and_report(&run, Command::Message { text }, context).await
 }
 
-async fn send_and_report(
+/// Sends a command that is executed, and prints its result.
+pub(super) async fn send_and_report(
     run: &RunArg,
     command: Command,
     context: &Context,

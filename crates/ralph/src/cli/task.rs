@@ -11,7 +11,7 @@ use ralph_engine::contract::{self, ContractProposal};
 
 use super::context::Context;
 use super::exit::ExitCode;
-use super::run_arg::RunArg;
+use super::run_arg::{LAST_RUN, RunArg};
 use super::steer;
 use crate::terminal::styled_line::{StyledLine, Tone};
 
@@ -24,8 +24,27 @@ pub(super) struct TaskArgs {
     pub file: Option<PathBuf>,
 }
 
+impl TaskArgs {
+    /// Reads a single argument that is a file and no run as the file, for the last run.
+    fn with_last_run(self, context: &Context) -> Self {
+        let Self { run, file } = self;
+        let path = context.app.environment().working_dir().join(&run.run);
+        if file.is_none() && path.is_file() && context.app.find_run(&run.run).is_err() {
+            let last = RunArg {
+                run: LAST_RUN.to_owned(),
+            };
+            return Self {
+                run: last,
+                file: Some(PathBuf::from(run.run)),
+            };
+        }
+        Self { run, file }
+    }
+}
+
 /// Checks the file, shows its changes, and sends the command.
 pub(super) async fn run(args: TaskArgs, context: &Context) -> Result<ExitCode, AppError> {
+    let args = args.with_last_run(context);
     let dir = context.app.find_run(&args.run.run)?;
     let state = dir.state()?;
     let run = &state.plan.run;

@@ -7,6 +7,7 @@ use std::io::Write as _;
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use ralph_app::AppError;
+use ralph_core::task::nearest;
 
 use super::command_line::Cli;
 use super::exit::ExitCode;
@@ -31,7 +32,7 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
             ExitCode::Success
         };
     }
-    let Some(one_line) = to_cli_error(error, &command_name(arguments)) else {
+    let Some(one_line) = to_cli_error(error, &NamedCommand::find(arguments)) else {
         if let Err(error) = writeln!(std::io::stderr(), "{}", error.render()) {
             tracing::debug!(%error, "cannot print the usage error");
         }
@@ -47,8 +48,9 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     clippy::wildcard_enum_match_arm,
     reason = "clap's list of kinds is open; other kinds keep clap's own message"
 )]
-fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
-    let help = format!("see `{command} --help`");
+fn to_cli_error(error: &clap::Error, named: &NamedCommand) -> Option<AppError> {
+    let command = &named.name;
+    let mut fix = suggestion(error).unwrap_or_else(|| format!("see `{command} --help`"));
     let argument = context_text(error, ContextKind::InvalidArg);
     let value = context_text(error, ContextKind::InvalidValue);
     let (what, why) = match error.kind() {
@@ -67,6 +69,7 @@ fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
         ErrorKind::InvalidSubcommand => {
             let name = context_text(error, ContextKind::InvalidSubcommand)?;
             let why = format!("{command} has no such command");
+            fix = named.suggestion(&name);
             (format!("unknown command `{name}`"), why)
         }
         ErrorKind::MissingRequiredArgument => (
@@ -103,19 +106,14 @@ fn to_cli_error(error: &clap::Error, command: &str) -> Option<AppError> {
         }
         _ => return None,
     };
-    let fix = suggestion(error).unwrap_or(help);
     Some(AppError::usage(what, why, fix))
 }
 
 fn suggestion(error: &clap::Error) -> Option<String> {
-    [
-        ContextKind::SuggestedArg,
-        ContextKind::SuggestedSubcommand,
-        ContextKind::SuggestedValue,
-    ]
-    .into_iter()
-    .find_map(|kind| context_text(error, kind))
-    .map(|suggested| format!("did you mean `{}`?", suggested.replace(", ", "` or `")))
+    [ContextKind::SuggestedArg, ContextKind::SuggestedValue]
+        .into_iter()
+        .find_map(|kind| context_text(error, kind))
+        .map(|suggested| format!("did you mean `{}`?", suggested.replace(", ", "` or `")))
 }
 
 fn context_text(error: &clap::Error, kind: ContextKind) -> Option<String> {
@@ -129,16 +127,46 @@ fn context_text(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
-/// Returns the command in the arguments: `ralph image build` of `ralph image build --foo`.
-fn command_name(arguments: &[OsString]) -> String {
-    let known = Cli::command();
-    let mut command = &known;
-    let mut name = "ralph".to_owned();
-    for argument in arguments.iter().skip(1) {
-        if let Some(found) = command.find_subcommand(argument) {
-            name = format!("{name} {}", found.get_name());
-            command = found;
+/// The command in the arguments: `ralph image build` of `ralph image build --foo`.
+struct NamedCommand {
+    name: String,
+    command: clap::Command,
+}
+
+impl NamedCommand {
+    fn find(arguments: &[OsString]) -> Self {
+        let known = Cli::command();
+        let mut command = &known;
+        let mut name = "ralph".to_owned();
+        for argument in arguments.iter().skip(1) {
+            if let Some(found) = command.find_subcommand(argument) {
+                name = format!("{name} {}", found.get_name());
+                command = found;
+            }
         }
+        let command = command.clone();
+        Self { name, command }
     }
-    name
+
+    /// Suggests the subcommands that resemble a mistyped word, at most two.
+    fn suggestion(&self, typed: &str) -> String {
+        let mut names: Vec<&str> = self
+            .command
+            .get_subcommands()
+            .flat_map(|command| {
+                std::iter::once(command.get_name()).chain(command.get_all_aliases())
+            })
+            .collect();
+        let mut similar = Vec::new();
+        while similar.len() < 2
+            && let Some(name) = nearest(typed, names.iter().copied())
+        {
+            names.retain(|known| *known != name);
+            similar.push(name);
+        }
+        if similar.is_empty() {
+            return format!("see `{} --help`", self.name);
+        }
+        format!("did you mean `{}`?", similar.join("` or `"))
+    }
 }

@@ -18,5 +18,5 @@ mod view;
 pub mod width;
 
 pub use progress::ProgressDisplay;
-pub use stdout_style::{StdoutStyle, Width};
+pub use stdout_style::{StdoutStyle, Width, terminal_rows};
 pub use view::{OutputMode, RunView, SpinnerVisibility};

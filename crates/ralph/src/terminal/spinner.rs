@@ -15,6 +15,8 @@ use super::width;
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const REDRAW: Duration = Duration::from_millis(100);
 const CLEAR: &str = "\r\u{1b}[2K";
+/// Clears the line above.
+const CLEAR_ABOVE: &str = "\u{1b}[1A\u{1b}[2K";
 
 /// Prints text, with or without a spinner below it.
 pub(super) struct Screen {
@@ -29,7 +31,10 @@ struct SpinnerState {
     operation: Option<(String, Instant)>,
     /// The latest output of the operation in progress.
     latest_output: String,
-    drawn: bool,
+    /// The line above the spinner; not drawn if it is empty.
+    status: String,
+    /// The number of drawn lines.
+    drawn: usize,
     frame: usize,
 }
 
@@ -47,7 +52,8 @@ impl Screen {
             width: Width::Fixed(80),
             operation: None,
             latest_output: String::new(),
-            drawn: false,
+            status: String::new(),
+            drawn: 0,
             frame: 0,
         };
         Self {
@@ -84,7 +90,7 @@ impl Screen {
     /// Writes text above the spinner, which does not change.
     pub(super) fn write_above(&self, text: &str) {
         let mut shared = self.lock();
-        let was_drawn = shared.drawn;
+        let was_drawn = shared.drawn > 0;
         shared.write(text);
         if was_drawn {
             // Without this, output that comes faster than the thread redraws would hide the spinner.
@@ -95,6 +101,11 @@ impl Screen {
     /// Shows a line of output next to the spinner.
     pub(super) fn set_latest_output(&self, line: String) {
         self.lock().latest_output = line;
+    }
+
+    /// Sets the line above the spinner.
+    pub(super) fn set_status(&self, status: String) {
+        self.lock().status = status;
     }
 
     fn lock(&self) -> MutexGuard<'_, SpinnerState> {
@@ -133,9 +144,9 @@ impl SpinnerState {
     }
 
     fn clear(&mut self) {
-        if self.drawn {
-            self.print(CLEAR);
-            self.drawn = false;
+        if self.drawn > 0 {
+            self.print(&clear_lines(self.drawn));
+            self.drawn = 0;
         }
     }
 
@@ -166,9 +177,22 @@ impl SpinnerState {
             .quiet(&output)
             .render(Colour::Used, Some(columns));
         self.frame += 1;
-        self.print(&format!("{CLEAR}{line}"));
-        self.drawn = true;
+        let clear = clear_lines(self.drawn);
+        if self.status.is_empty() {
+            self.print(&format!("{clear}{line}"));
+            self.drawn = 1;
+        } else {
+            let status = StyledLine::from_text("  ").quiet(&self.status);
+            let status = status.render(Colour::Used, Some(columns));
+            self.print(&format!("{clear}{status}\n{line}"));
+            self.drawn = 2;
+        }
     }
+}
+
+/// Returns the sequence that clears the cursor's line and the drawn lines above it.
+fn clear_lines(drawn: usize) -> String {
+    format!("{CLEAR}{}", CLEAR_ABOVE.repeat(drawn.saturating_sub(1)))
 }
 
 #[cfg(test)]
@@ -229,6 +253,20 @@ mod tests {
         let again = spinner("⠙", "make", shown);
         let second = spinner("⠹", "push", "");
         assert_eq!(output.text(), format!("{first}above\n{again}{second}"));
+    }
+
+    #[test]
+    fn the_status_is_drawn_and_cleared_with_the_spinner() {
+        let output = SpinnerOutput::default();
+        let screen = Screen::without_spinner(Box::new(output.clone()));
+        screen.set_status("boxes 1/2".into());
+        screen.write("", Some("make".into()));
+        screen.lock().draw();
+        screen.write("done\n", None);
+        drop(screen);
+        let drawn = "\u{1b}[2mboxes 1/2\u{1b}[0m\n\u{1b}[36m⠋\u{1b}[0m make \u{1b}[2m0s\u{1b}[0m";
+        let expected = format!("{CLEAR}  {drawn}{CLEAR}{CLEAR_ABOVE}done\n");
+        assert_eq!(output.text(), expected);
     }
 
     #[test]

@@ -33,6 +33,15 @@ impl Width {
     }
 }
 
+/// Returns the number of rows of the terminal.
+pub fn terminal_rows() -> usize {
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_row > 0 => usize::from(size.ws_row),
+        // Some terminals have no size.
+        Ok(_) | Err(_) => 24,
+    }
+}
+
 /// The style of standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdoutStyle {

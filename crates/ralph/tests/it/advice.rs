@@ -42,16 +42,20 @@ fn paused(project: Project, before: &[Value], after: &[Value]) -> Project {
 
 #[test]
 fn a_note_needs_a_mode_that_allows_it_and_reaches_the_next_prompt() {
-    let autonomous = paused(Project::new(), &[], &[finish()]);
+    let autonomous = Project::new().script(&[actions(&[run("sleep 600")])]);
+    let live = autonomous.start();
+    live.wait_for_event("action_started", 1);
     let ended = autonomous.ralph(&["note", "last", "use a.txt"]).expect(1);
     assert!(
         ended
             .stderr
-            .contains("its mode is `autonomous`; notes need `mode: guided`"),
+            .contains("its mode is `autonomous`; notes need the mode `guided`"),
         "{}",
         ended.stderr
     );
     assert!(autonomous.file("notes.md").ends_with("(none)\n"));
+    autonomous.ralph(&["stop", "last"]).expect(0);
+    live.wait().expect(10);
 
     let project = paused(Project::new().set("mode", "guided"), &[], &[finish()]);
     let args = [
@@ -319,7 +323,7 @@ fn debugging_knows_ids_of_the_contract_and_no_command_line() {
     let guided = paused(Project::new().set("mode", "guided"), &[], &[finish()]);
     let ended = guided.ralph(&["debug", "last", "test"]).expect(1);
     assert!(
-        ended.stderr.contains("debugging needs `mode: debug`"),
+        ended.stderr.contains("debugging needs the mode `debug`"),
         "{}",
         ended.stderr
     );

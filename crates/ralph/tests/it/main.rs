@@ -7,6 +7,7 @@
 
 mod advice;
 mod agents;
+mod answering;
 mod any_directory;
 mod bad_input;
 mod baseline;
@@ -85,3 +86,4 @@ mod trust;
 mod update_prices;
 mod usage;
 mod verdicts;
+mod watching;

@@ -84,12 +84,9 @@ fn invalid_messages_are_refused_in_one_line() {
     let see = format!("check its status with `ralph show {id}`");
     for (args, code, expected) in [
         (
-            vec!["message", "last", "use a.txt"],
+            vec!["message", "last", " "],
             1,
-            format!(
-                "cannot send run `{id}` a message — its mode is `autonomous`; messages need `mode: \
-                 guided` in the task file — {see}"
-            ),
+            format!("cannot send run `{id}` a message — the message is empty — {see}"),
         ),
         (
             vec!["allow", "last", "a.example"],

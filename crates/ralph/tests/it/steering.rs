@@ -49,7 +49,7 @@ fn the_reply_of_a_live_process_is_reported() {
         (
             "rotate",
             Command::Rotate,
-            "rotate accepted; a fresh iteration starts at the next action",
+            "rotate accepted; a model call is cancelled, otherwise a fresh iteration starts at the next action",
         ),
         (
             "stop",

@@ -23,6 +23,7 @@ fn a_pipe_gets_no_escape_sequences() {
     std::fs::write(log, EVIL).unwrap();
     for args in [
         &["runs"][..],
+        &["top"],
         &["show", "one"],
         &["show", "one", "--json"],
         &["logs", "one"],

@@ -21,7 +21,8 @@ fn every_refusal_is_one_line_and_exit_2() {
         &["run", "--new", "--resume"],
         &["run", "--repo", ""],
         &["runs", "--json", "--json"],
-        &["show"],
+        &["note"],
+        &["note", "last"],
         &["show", ""],
         &["completions"],
         &["completions", "tcsh"],
@@ -39,7 +40,7 @@ fn every_refusal_is_one_line_and_exit_2() {
     assert_data_eq!(
         lines,
         str![[r"
-ralph: unknown command `frobnicate` — ralph has no such command — did you mean `rotate`?
+ralph: unknown command `frobnicate` — ralph has no such command — see `ralph --help`
 ralph: unknown command `lnit` — ralph has no such command — did you mean `init` or `lint`?
 ralph: unexpected option `--foo` — `ralph run` does not accept it — see `ralph run --help`
 ralph: unexpected option `--sanbox` — `ralph run` does not accept it — did you mean `--sandbox`?
@@ -50,8 +51,9 @@ ralph: --profile <PROFILE> cannot be used with --model <MODEL> — only one of t
 ralph: --new cannot be used with --resume — only one of them can be given — see `ralph run --help`
 ralph: no value for --repo <PATH|URL> — a value is required — see `ralph run --help`
 ralph: --json is given more than once — it can be given only once — see `ralph runs --help`
-ralph: missing <RUN> — `ralph show` requires it — see `ralph show --help`
-ralph: no value for <RUN> — a value is required — see `ralph show --help`
+ralph: missing <TEXT> — `ralph note` requires it — see `ralph note --help`
+ralph: missing <TEXT> — `ralph note` requires it — see `ralph note --help`
+ralph: no value for [RUN] — a value is required — see `ralph show --help`
 ralph: missing <SHELL> — `ralph completions` requires it — see `ralph completions --help`
 ralph: invalid value `tcsh` for <SHELL> — possible values: bash, elvish, fish, powershell, zsh — did you mean `zsh`?
 
@@ -170,11 +172,11 @@ fn scripts_get_the_error_as_json_too() {
             "fix": "start one with `ralph run`",
         }})
     );
-    let usage = ralph.run(&["show", "--json"]);
+    let usage = ralph.run(&["answer", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&usage.stdout).unwrap();
     assert_eq!(
         (usage.code, &error["error"]["what"]),
-        (2, &json!("missing <RUN>"))
+        (2, &json!("missing <TEXT>"))
     );
 }
 

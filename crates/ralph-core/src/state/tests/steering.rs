@@ -3,7 +3,7 @@
 use super::*;
 use crate::budget::Budget;
 use crate::event::{CommandEvent, EgressEvent, MessageState};
-use crate::run::FailReason;
+use crate::run::{FailReason, PauseReason};
 
 fn blocked(host: &str, port: u16) -> Event {
     Event::Egress(EgressEvent::HostBlocked {
@@ -126,7 +126,7 @@ fn messages_are_rejected_beyond_their_limits() {
     );
     assert_eq!(
         after([]).rejection_reason(&message("x")).as_deref(),
-        Some("its mode is `autonomous`; messages need `mode: guided` in the task file")
+        Some("its mode is `autonomous`; messages need the mode `guided`, see `ralph mode`")
     );
     let many = (0..100).map(|number| moved(&format!("{number:03}"), "x", MessageState::Queued));
     let mut state = after(many.clone());
@@ -263,4 +263,71 @@ fn new_budgets_let_a_failed_run_continue_until_its_next_status() {
     assert_eq!(continued.limits, limits(Some(9), None));
     assert!(!after([failed(), raised(), preparing]).may_continue);
     assert!(!after([raised()]).may_continue);
+}
+
+#[test]
+fn an_answer_repeats_the_question_and_fits_into_a_prompt() {
+    let paused = |reason| {
+        Event::Run(RunEvent::StatusChanged {
+            status: RunStatus::Paused(reason),
+        })
+    };
+    let asks = |question: &str| {
+        paused(PauseReason::Model {
+            question: question.into(),
+        })
+    };
+    let state = after([asks("which port?")]);
+    assert_eq!(
+        state.answer_message("8080"),
+        "an earlier session asked: which port?\nthe answer: 8080"
+    );
+    let answer = |text: String| Command::Answer { text };
+    assert_eq!(state.rejection_reason(&answer("x".repeat(6144))), None);
+    assert_eq!(
+        state.rejection_reason(&answer("x".repeat(6145))).as_deref(),
+        Some("the answer has 6145 bytes, at most 6144 are allowed")
+    );
+    let long = after([asks(&"é".repeat(5_000))]);
+    let message = long.answer_message(&"x".repeat(6144));
+    assert!(message.len() <= MAX_MESSAGE_BYTES, "{}", message.len());
+    let circling = after([
+        asks("which port?"),
+        paused(PauseReason::Gutter {
+            consecutive: 3,
+            evidence: String::new(),
+        }),
+    ]);
+    assert_eq!(circling.answer_message("stop that"), "stop that");
+}
+
+#[test]
+fn a_mode_is_wanted_until_it_is_in_force() {
+    let mode = |mode| Command::Mode { mode };
+    let received = |mode| {
+        Event::Command(CommandEvent::CommandReceived {
+            id: "1".into(),
+            command: Command::Mode { mode },
+            refused: None,
+        })
+    };
+    assert_eq!(
+        after([])
+            .rejection_reason(&mode(RunMode::Autonomous))
+            .as_deref(),
+        Some("its mode is already `autonomous`")
+    );
+    let state = after([received(RunMode::Guided)]);
+    assert_eq!(
+        (state.mode, state.wanted_mode),
+        (RunMode::Autonomous, Some(RunMode::Guided))
+    );
+    assert_eq!(state.rejection_reason(&mode(RunMode::Autonomous)), None);
+    let state = after([
+        received(RunMode::Guided),
+        Event::Run(RunEvent::ModeChanged {
+            mode: RunMode::Guided,
+        }),
+    ]);
+    assert_eq!((state.mode, state.wanted_mode), (RunMode::Guided, None));
 }

@@ -158,7 +158,7 @@ async fn an_autonomous_run_refuses_messages() {
     world.wait_for_text("ready").await;
     assert_eq!(
         world.send_command(message("use one")).await.as_deref(),
-        Some("its mode is `autonomous`; messages need `mode: guided` in the task file")
+        Some("its mode is `autonomous`; messages need the mode `guided`, see `ralph mode`")
     );
     assert_eq!(world.send_command(Command::Stop).await, None);
     assert_eq!(working.wait().await, RunStatus::Stopped);

@@ -4,26 +4,34 @@ use ralph_app::format;
 use ralph_core::event::{AgentSessionEvent, EgressEvent};
 use ralph_core::net::{ProviderTool, ProviderToolAction};
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport};
-use ralph_core::state::{RunState, host_entry};
+use ralph_core::state::{FinishedTool, RunState, host_entry};
 
 use super::Style;
 use super::pieces::{quiet_line, result_line, warning_line};
 use crate::terminal::styled_line::{StyledLine, Tone};
 
-pub(super) fn session_lines(event: &AgentSessionEvent, style: Style) -> Vec<StyledLine> {
+pub(super) fn session_lines(
+    event: &AgentSessionEvent,
+    state: &RunState,
+    style: Style,
+) -> Vec<StyledLine> {
     match event {
         AgentSessionEvent::AgentStarted { agent, attempt, .. } => match style {
             Style::Rich { .. } => Vec::new(),
             Style::Plain => vec![quiet_line(&working_label(agent, *attempt))],
         },
-        AgentSessionEvent::AgentDid { did, .. } => agent_event_lines(did),
+        AgentSessionEvent::AgentDid { did, .. } => agent_event_lines(did, state, style),
         AgentSessionEvent::AgentCharged { .. } => Vec::new(),
         AgentSessionEvent::AgentFinished {
             end,
             report,
             duration_ms,
             ..
-        } => finished_lines(end, report, *duration_ms),
+        } => {
+            let mut lines = unfinished_tool_lines(state, style);
+            lines.extend(finished_lines(end, report, *duration_ms));
+            lines
+        }
     }
 }
 
@@ -118,21 +126,44 @@ pub(super) fn working_label(agent: &str, attempt: u32) -> String {
     }
 }
 
-fn agent_event_lines(event: &AgentEvent) -> Vec<StyledLine> {
+fn agent_event_lines(event: &AgentEvent, state: &RunState, style: Style) -> Vec<StyledLine> {
+    let open = state.open.as_ref();
+    let finished = open.and_then(|open| open.finished_tool.as_ref());
     match event {
         AgentEvent::Started { model } => model
             .iter()
             .map(|model| quiet_line(&format!("model {model}")))
             .collect(),
         AgentEvent::Text { text } => vec![StyledLine::from_text("  ").wrapped(Tone::Plain, text)],
-        AgentEvent::Tool { tool, label, .. } => vec![quiet_line(&format!("{tool} {label}"))],
-        AgentEvent::ToolDone { ok: false, .. } => vec![quiet_line("failed")],
+        AgentEvent::Tool { tool, label, .. } => match style {
+            // The spinner shows it; its line follows with its outcome.
+            Style::Rich { .. } => Vec::new(),
+            Style::Plain => vec![quiet_line(&format!("{tool} {label}"))],
+        },
+        AgentEvent::ToolDone { ok, .. } => match finished {
+            Some(FinishedTool { label, duration }) => {
+                let duration = format::duration(*duration);
+                let line = result_line(*ok).quiet(label);
+                vec![line.quiet(&format!(" ({duration})"))]
+            }
+            None if *ok => Vec::new(),
+            None => vec![quiet_line("failed")],
+        },
         AgentEvent::Waiting { why, .. } => {
             vec![warning_line(&format!("the agent is waiting: {why}"))]
         }
-        AgentEvent::ToolDone { ok: true, .. }
-        | AgentEvent::Usage { .. }
-        | AgentEvent::Acknowledged { .. } => Vec::new(),
+        AgentEvent::Usage { .. } | AgentEvent::Acknowledged { .. } => Vec::new(),
+    }
+}
+
+/// Returns the tool calls whose end the agent did not report.
+fn unfinished_tool_lines(state: &RunState, style: Style) -> Vec<StyledLine> {
+    let open = state.open.as_ref();
+    let tools = open.map_or(&[][..], |open| open.running_tools.as_slice());
+    match style {
+        Style::Rich { .. } => tools.iter().map(|tool| quiet_line(&tool.label)).collect(),
+        // Their start was shown.
+        Style::Plain => Vec::new(),
     }
 }
 

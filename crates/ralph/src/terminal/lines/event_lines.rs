@@ -28,7 +28,7 @@ pub fn event_lines(record: &JournalRecord, state: &RunState, style: Style) -> Ve
         Event::Sandbox(event) => lifecycle::sandbox_lines(event, state),
         Event::Iteration(event) => iteration::iteration_lines(event, state, style),
         Event::Model(event) => iteration::model_lines(event, style),
-        Event::Agent(event) => agent::session_lines(event, style),
+        Event::Agent(event) => agent::session_lines(event, state, style),
         Event::Egress(event) => agent::egress_lines(event, state),
         Event::Verification(event) => delivery::verification_lines(event, style),
         Event::Delivery(event) => delivery::delivery_lines(event),
@@ -76,6 +76,7 @@ fn run_label(event: &RunEvent) -> Option<String> {
         | RunEvent::ContractChanged { .. }
         | RunEvent::LimitsChanged { .. }
         | RunEvent::ContractRejected { .. }
+        | RunEvent::ModeChanged { .. }
         | RunEvent::ModelChosen { .. }
         | RunEvent::ProfileRejected { .. }
         | RunEvent::QuotaCountdown { .. }

@@ -1,7 +1,7 @@
 //! Lines about the whole run: its plan, the events around the iterations, and its end.
 
 use ralph_app::format;
-use ralph_core::budget::Budget;
+use ralph_core::budget::{self, Budget};
 use ralph_core::event::{CommandEvent, MessageState, RunEvent, SandboxEvent, SandboxPurpose};
 use ralph_core::plan::{Delivery, EngineKind, NetworkPlan, RunPlan, SuggestedHost};
 use ralph_core::ports::{Isolation, PullRequest, PullState};
@@ -34,6 +34,9 @@ pub(super) fn run_lines(event: &RunEvent, state: &RunState, style: Style) -> Vec
             vec![warning_line(&format!(
                 "the changed task file is not used: {why}"
             ))]
+        }
+        RunEvent::ModeChanged { mode } => {
+            vec![StyledLine::from_text("  » the mode is ").strong(mode.as_str())]
         }
         RunEvent::ModelChosen { choice } => vec![model_line(choice)],
         RunEvent::ProfileRejected { profile, why } => {
@@ -409,6 +412,23 @@ pub fn pull_state_name(state: PullState) -> &'static str {
     state_name(state)
 }
 
+/// Formats the status of a run while it progresses: `boxes 1/3 · loop 0.2 · iterations 3/30 · …`.
+pub fn progress_summary(state: &RunState) -> String {
+    let mut parts = vec![format!("boxes {}/{}", state.ticked.len(), state.checkboxes)];
+    let score = state.loop_scores.last();
+    parts.extend(score.map(|score| format!("loop {score:.1}")));
+    let uses = budget::budget_uses(&state.limits, &state.spent());
+    let has_iterations = uses.iter().any(|used| used.budget == Budget::Iterations);
+    if !has_iterations {
+        parts.insert(0, format!("iteration {}", state.iteration));
+    }
+    parts.extend(
+        uses.iter()
+            .map(|used| format!("{} {}/{}", used.budget, used.used, used.limit)),
+    );
+    parts.join(" · ")
+}
+
 fn next_steps(state: &RunState) -> Vec<String> {
     let run = &state.plan.run;
     if state.has_nothing_to_do() {
@@ -418,6 +438,15 @@ fn next_steps(state: &RunState) -> Vec<String> {
         ];
     }
     match &state.status {
+        RunStatus::Paused(reason) if reason.answerable().is_ok() => {
+            let what = match reason.question() {
+                Some(_) => "answers and continues it",
+                None => "continues it with a hint",
+            };
+            vec![format!(
+                "`ralph answer {run} TEXT` {what}, `ralph resume {run}` continues it as it is"
+            )]
+        }
         RunStatus::Paused(_) | RunStatus::SandboxLost => {
             vec![format!("`ralph resume {run}` continues it")]
         }
@@ -425,17 +454,17 @@ fn next_steps(state: &RunState) -> Vec<String> {
             vec![format!("`ralph resume {run}` asks the model immediately")]
         }
         RunStatus::Failed(reason) => {
-            let go_on = match reason {
+            let raise = match reason {
                 FailReason::Budget { budget } => {
                     let flag = budget_flag(*budget);
-                    Some(format!("`ralph continue {run} {flag}` goes on with it"))
+                    Some(format!("`ralph continue {run} {flag}` continues it"))
                 }
                 FailReason::Model { .. } | FailReason::Gutter { .. } | FailReason::Setup { .. } => {
                     None
                 }
             };
             let logs = format!("`ralph logs {run}` shows what it did");
-            let steps = go_on.into_iter().chain([logs]);
+            let steps = raise.into_iter().chain([logs]);
             steps.chain(result_steps(state)).collect()
         }
         RunStatus::Succeeded | RunStatus::Stopped => result_steps(state),

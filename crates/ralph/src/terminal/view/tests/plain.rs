@@ -153,7 +153,7 @@ fn an_agent() {
   Bash npm ci
   ⚠ blocked: registry.example:443, it is not on the list; `ralph allow 260301-100000-0001 registry.example` allows it
   » registry.example is allowed
-  failed
+  ✗ Bash npm ci (3.0s)
   » a message is queued: use the old parser
   » a message was delivered: use the old parser
   » a message was acknowledged: use the old parser
