@@ -39,9 +39,9 @@ impl BudgetHistory {
         let planned = AuditLimits::from_json(&evidence.plan()["limits"]);
         let mut limits = vec![(0, planned.clone())];
         let records = evidence.journal.records.iter();
-        let changes =
-            records.filter(|record| matches!(record.kind(), "contract_changed" | "limits_changed"));
-        for change in changes {
+        let is_change =
+            |record: &&AuditRecord| matches!(record.kind(), "contract_changed" | "limits_changed");
+        for change in records.filter(is_change) {
             let changed = &change.event()["limits"];
             let now = if changed.is_object() {
                 AuditLimits::from_json(changed)

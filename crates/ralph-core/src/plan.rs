@@ -135,7 +135,7 @@ fn deserialize_identity_part<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let has_text = text.chars().any(|c| c.is_alphanumeric());
+    let has_text = text.chars().any(char::is_alphanumeric);
     if !has_text || text.trim() != text {
         return Err(serde::de::Error::custom(
             "the author of commits needs a letter or digit, and no spaces around it",

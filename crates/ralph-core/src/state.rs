@@ -36,6 +36,14 @@ pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message, ScreenedToo
 /// The number of red commits that are remembered.
 const MAX_RED_COMMITS: usize = 100;
 
+/// How often a run addressed the user.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AnnouncementCounts {
+    /// Warnings that a budget is almost used up.
+    pub budget_warnings: u64,
+    pub notices: u64,
+}
+
 /// The state of a run after a number of records.
 #[derive(Debug, Clone)]
 pub struct RunState {
@@ -152,10 +160,8 @@ pub struct RunState {
     pub allowed_hosts: BTreeSet<String>,
     /// Messages of the user, oldest first: all that wait, and the last that were acknowledged.
     pub messages: Vec<Message>,
-    /// The number of warnings that a budget is almost used up.
-    pub budget_warnings: u64,
-    /// The number of notices to the user.
-    pub notices: u64,
+    /// The numbers of warnings and notices.
+    pub announced: AnnouncementCounts,
     /// The number of consecutive iterations without any change.
     pub idle: u32,
     /// The iteration in progress.
@@ -164,6 +170,7 @@ pub struct RunState {
 
 impl RunState {
     /// Creates the state from a journal's first record; `None` if that does not create a run.
+    #[expect(clippy::too_many_lines, reason = "one line per field")]
     pub fn from_first_record(first: &JournalRecord) -> Option<Self> {
         let Event::Run(RunEvent::RunCreated { plan }) = &first.event else {
             return None;
@@ -224,8 +231,7 @@ impl RunState {
             provider_tools: BTreeSet::new(),
             allowed_hosts: BTreeSet::new(),
             messages: Vec::new(),
-            budget_warnings: 0,
-            notices: 0,
+            announced: AnnouncementCounts::default(),
             idle: 0,
             open: None,
             plan: (**plan).clone(),
@@ -318,8 +324,8 @@ impl RunState {
             }
             RunEvent::ModelChosen { choice } => self.choose_model(choice),
             RunEvent::ProfileRejected { .. } => self.reject_profile(),
-            RunEvent::BudgetWarning { .. } => self.budget_warnings += 1,
-            RunEvent::Notice { .. } => self.notices += 1,
+            RunEvent::BudgetWarning { .. } => self.announced.budget_warnings += 1,
+            RunEvent::Notice { .. } => self.announced.notices += 1,
             RunEvent::RunCreated { .. }
             | RunEvent::QuotaCountdown { .. }
             | RunEvent::ProviderCountdown { .. }

@@ -1,5 +1,7 @@
 //! Everything that is known about a run: the JSON of `show`. Its keys never change.
 
+use std::time::Duration;
+
 use ralph_core::money::Usd;
 use ralph_core::state::RunState;
 use ralph_core::task::RunMode;
@@ -98,8 +100,8 @@ impl RunDetails {
                 commit: commit.to_string(),
                 green: *green,
             }),
-            warnings: state.budget_warnings,
-            notices: state.notices,
+            warnings: state.announced.budget_warnings,
+            notices: state.announced.notices,
             steering: SteeringDetails::from_state(state),
             tests: state.verified_tests,
             findings: state.findings.clone(),
@@ -116,7 +118,7 @@ impl RunBudgets {
                 used: spent.iterations,
             },
             wall_time_seconds: BudgetEntry {
-                limit: limits.max_wall_time.map(|time| time.as_secs()),
+                limit: limits.max_wall_time.as_ref().map(Duration::as_secs),
                 used: spent.wall_time.as_secs(),
             },
             cost_usd: BudgetEntry {

@@ -16,6 +16,8 @@ use crate::error::AppError;
 use crate::format;
 use crate::providers::{LocalLimits, Providers};
 
+const SECONDS_PER_DAY: u64 = 86_400;
+
 /// Whether old runs are really removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GcMode {
@@ -111,7 +113,10 @@ fn examine(id: &RunId, dir: &RunDir, older_than: Duration, app: &App) -> GcEntry
             // A time in the future, after the clock was set back, counts as now.
             let age = Duration::try_from(age).unwrap_or(Duration::ZERO);
             (age < older_than).then(|| {
-                let limit = format::duration(older_than);
+                let limit = match older_than.as_secs() / SECONDS_PER_DAY {
+                    0 => format::duration(older_than),
+                    days => format::plural(days, "day", "days"),
+                };
                 format!("its last change is less than {limit} old")
             })
         }),

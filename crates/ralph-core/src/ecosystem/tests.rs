@@ -239,6 +239,14 @@ fn the_content_of_a_project_file_decides_about_the_command() {
             "composer install --no-interaction && vendor/bin/phpunit",
         ),
         (vec![("composer.json", "no")], "PHP", ""),
+    ] {
+        assert_tests(&files, language, command);
+    }
+}
+
+#[test]
+fn the_content_of_a_build_file_decides_about_the_command() {
+    for (files, language, command) in [
         (
             vec![(
                 "pubspec.yaml",

@@ -1,7 +1,7 @@
 //! Steering of a run: its commands, allowed and blocked hosts, messages and screened tools.
 
 use super::RunState;
-use crate::budget::{self, Budget, BudgetLimits};
+use crate::budget::{self, Budget, BudgetLimits, BudgetUse};
 use crate::event::{CommandEvent, EgressEvent, MessageState};
 use crate::net::{AllowlistEntry, Endpoint, ProviderToolAction};
 use crate::ports::Isolation;
@@ -304,10 +304,10 @@ impl RunState {
                 iterations.or_else(|| budget::exhausted(change, &spent))
             }
         }?;
-        let uses = budget::budget_uses(&limits, &spent);
-        let entry = uses.into_iter().find(|entry| entry.budget == used_up)?;
-        let (key, amount, limit) = (used_up.key(), entry.used, entry.limit);
-        Some(format!("`{key}` would be used up: {amount} of {limit}"))
+        let mut all = budget::budget_uses(&limits, &spent).into_iter();
+        let BudgetUse { used, limit, .. } = all.find(|one| one.budget == used_up)?;
+        let key = used_up.key();
+        Some(format!("`{key}` would be used up: {used} of {limit}"))
     }
 
     /// Returns why a message or an answer is rejected.

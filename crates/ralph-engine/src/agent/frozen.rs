@@ -6,7 +6,7 @@ use ralph_core::event::RunEvent;
 use ralph_core::ports::{Clock, Freezer};
 use ralph_core::run::{PauseReason, RunStatus};
 
-use crate::controls::{Controls, PendingRequest};
+use crate::controls::{Controls, PendingRequest, TimedLine};
 use crate::error::RunError;
 use crate::immediate_commands::handle_control_event;
 use crate::journal::Journal;
@@ -41,9 +41,10 @@ pub(super) async fn hold_frozen(
         return Ok(FreezeEnd::Expired);
     }
     let before = journal.state().status.clone();
-    control
-        .unlogged
-        .push("paused by the user: the agent is frozen".to_owned());
+    control.unlogged.push(TimedLine {
+        at: clock.now(),
+        text: "paused by the user: the agent is frozen".to_owned(),
+    });
     let held = match set_status(journal, RunStatus::Paused(PauseReason::Person)) {
         Ok(()) => wait_for_resume(journal, control, clock, limit).await,
         Err(error) => Err(error),
@@ -57,7 +58,10 @@ pub(super) async fn hold_frozen(
         FreezeEnd::Resumed => "resumed by the user: the agent continues",
         FreezeEnd::Expired => "the agent was frozen for too long: its session ends",
     };
-    control.unlogged.push(line.to_owned());
+    control.unlogged.push(TimedLine {
+        at: clock.now(),
+        text: line.to_owned(),
+    });
     Ok(end)
 }
 

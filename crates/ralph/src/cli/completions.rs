@@ -74,12 +74,14 @@ fn script(shell: Shell) -> String {
             function.trim_start()
         ))
     };
-    let extended = match shell {
-        Shell::Bash => with_values(BASH),
-        Shell::Zsh => with_values(ZSH),
-        Shell::Fish => Some(format!("{script}{FISH}")),
-        // Other shells, and those of a later version, have the static script.
-        _ => None,
+    let extended = if shell == Shell::Bash {
+        with_values(BASH)
+    } else if shell == Shell::Zsh {
+        with_values(ZSH)
+    } else if shell == Shell::Fish {
+        Some(format!("{script}{FISH}"))
+    } else {
+        None
     };
     extended.unwrap_or_else(|| script.into_owned())
 }

@@ -32,8 +32,15 @@ pub(super) async fn run(args: PrArgs, context: &Context) -> Result<ExitCode, App
         return Ok(ExitCode::Success);
     }
     output.print_lines(&head_lines(&report))?;
-    output.print_text(&format!("{}\n", sanitize::text(report.body.trim_end())))?;
+    output.print_text(&format!("{}\n", readable(&report.body)))?;
     Ok(ExitCode::Success)
+}
+
+/// Returns the text without the comments that mark ralph's part of it.
+fn readable(body: &str) -> String {
+    let is_comment = |line: &&str| line.starts_with("<!--") && line.ends_with("-->");
+    let lines: Vec<&str> = body.lines().filter(|line| !is_comment(line)).collect();
+    sanitize::text(lines.join("\n").trim_end())
 }
 
 fn head_lines(report: &PullRequestReport) -> Vec<StyledLine> {

@@ -11,11 +11,10 @@ fn setting(project: &Project, key: &str) -> Value {
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
-#[test]
-fn every_value_has_a_source() {
+/// A project with settings in every layer.
+fn layered_project() -> Project {
     let project = Project::new().env("DOCKER_HOST", "tcp://build:2375");
     project.configure("config.toml", "[monitoring]\nshow_progress = false\n");
-    let own = project.user_config_path("config.toml");
     fs::write(
         project.repo().join("ralph.toml"),
         "[sandbox]\nimage = \"theirs\"\n[sandbox.resources]\nprocesses = 9999\n[notify]\nbell = true\n",
@@ -26,6 +25,13 @@ fn every_value_has_a_source() {
         "RALPH_FALLBACK_MODEL_PROFILE=strong-doctor\n",
     )
     .unwrap();
+    project
+}
+
+#[test]
+fn every_value_has_a_source() {
+    let project = layered_project();
+    let own = project.user_config_path("config.toml");
     let file = project.repo().join("ralph.toml");
     for (key, value, source, place) in [
         ("sandbox.provider", json!("local"), "default", Value::Null),
@@ -60,6 +66,13 @@ fn every_value_has_a_source() {
         };
         assert_eq!(*shown, place, "{entry}");
     }
+}
+
+#[test]
+fn the_list_shows_sources_and_unused_values() {
+    let project = layered_project();
+    let own = project.user_config_path("config.toml");
+    let file = project.repo().join("ralph.toml");
     let processes = setting(&project, "sandbox.resources.processes");
     assert_eq!(processes["value"], 512);
     assert_eq!(processes["pending"], json!(["9999"]));

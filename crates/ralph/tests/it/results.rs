@@ -161,8 +161,12 @@ fn an_iteration_is_shown_with_its_files_and_cut_where_they_are_long() {
 fn a_pull_request_is_printed_with_its_text() {
     let project = succeeded();
     let shown = project.ralph(&["pr"]).expect(0).stdout;
-    assert!(shown.starts_with("Make two files #1 (open)\n"), "{shown}");
-    assert!(shown.contains("M1.1"), "{shown}");
+    assert!(
+        shown.starts_with("[Ralph] Make two files: task #1 (open)\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("- [x] M1.1 One is there"), "{shown}");
+    assert!(!shown.contains("<!--"), "{shown}");
     let json = project.ralph(&["pr", "last", "--json"]).expect(0).stdout;
     let report: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(report["state"], "open");

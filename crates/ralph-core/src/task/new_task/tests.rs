@@ -35,7 +35,7 @@ fn a_sentence_becomes_title_goal_and_box() {
         .unwrap();
     snapbox::assert_data_eq!(
         &text,
-        snapbox::str![[r##"
+        snapbox::str![[r#"
 ---
 task_id: "add-a-json-flag-to-shop-list"
 # the branch that the work starts from
@@ -72,7 +72,7 @@ alone; `test_command` verifies a box without one. -->
 
 - [ ] T1 Add a `--json` flag to `shop list`.
 
-"##]]
+"#]]
     );
     assert_eq!(lint::check(text.as_bytes()).findings, []);
 }

@@ -123,6 +123,11 @@ fn a_sentence_that_cannot_be_run_is_refused_in_one_line() {
         "{}",
         both.stderr
     );
+}
+
+#[test]
+fn a_sentence_needs_a_worker_a_test_command_and_a_repository() {
+    let project = project();
     let worker = project.ralph(&["run", "-p", "Do it"]).expect(1);
     assert_eq!(
         worker.stderr,

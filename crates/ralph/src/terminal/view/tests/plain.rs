@@ -116,7 +116,7 @@ fn steering() {
 fn the_verdict() {
     assert_data_eq!(
         chapter(4),
-        str![[r"
+        str![[r#"
   … verifying
 
 ── verification of bbbbbbbbbb ──
@@ -130,12 +130,17 @@ fn the_verdict() {
   pull request #7 updated (open) file:///home/me/pulls/7
 
 ✓ succeeded — Say hello
+  branch `ralph/task-001/say-hello` at bbbbbbbbbb
   pull request #7 (open) file:///home/me/pulls/7
   commit bbbbbbbbbb is verified in a clean room
   1 of 2 boxes checked off
+  sandbox `local-1` is kept for inspection
   1 iteration · 52.0s · 17,090 tokens · $0.10
+  `ralph diff 260301-100000-0001` shows the changes
+  `ralph merge 260301-100000-0001` merges them into `main`
+  `ralph pr 260301-100000-0001` shows the pull request
 
-"]]
+"#]]
     );
 }
 

@@ -123,7 +123,7 @@ fn steering() {
 fn the_verdict() {
     assert_data_eq!(
         chapter(4),
-        str![[r"
+        str![[r#"
 
 <36>── </><1>verification of bbbbbbbbbb</><36> ──────────────────────────────────────────────────</>
   <31>✗</> tests<2> `make test`</> exit 0, 0 passed                                      <2>1.5s</>
@@ -136,12 +136,17 @@ fn the_verdict() {
   <36>pull request #7</> updated (open) <1>file:///home/me/pulls/7</>
 
 <32>┃ </><32>✓ succeeded</><1> — Say hello</>
+<32>┃ </>  branch `ralph/task-001/say-hello` at bbbbbbbbbb
 <32>┃ </>  pull request #7 (open) file:///home/me/pulls/7
 <32>┃ </>  commit bbbbbbbbbb is verified in a clean room
 <32>┃ </>  1 of 2 boxes checked off
+<32>┃ </>  sandbox `local-1` is kept for inspection
 <32>┃ </>  <2>1 iteration · 52.0s · 17,090 tokens · $0.10</>
+<32>┃ </>  <36>`ralph diff 260301-100000-0001` shows the changes</>
+<32>┃ </>  <36>`ralph merge 260301-100000-0001` merges them into `main`</>
+<32>┃ </>  <36>`ralph pr 260301-100000-0001` shows the pull request</>
 
-"]]
+"#]]
     );
 }
 
@@ -168,7 +173,7 @@ fn the_last_block_shows_the_outcome_and_the_next_step() {
     });
     assert_data_eq!(
         text.concat(),
-        str![[r"
+        str![[r#"
 
 <33>┃ </><33>■ paused</> — the model asks: Which of the two greetings should it be: the short
 <33>┃ </>           one of the README, or the long one of the tests?
@@ -180,6 +185,7 @@ fn the_last_block_shows_the_outcome_and_the_next_step() {
 <31>┃ </><31>✗ failed</> — the budget `max_cost_usd_estimate` is used up
 <31>┃ </>  0 of 2 boxes checked off
 <31>┃ </>  <2>0 iterations · 2.0s · 0 tokens · $0.00</>
+<31>┃ </>  <36>`ralph continue 260301-100000-0001 --max-cost USD` goes on with it</>
 <31>┃ </>  <36>`ralph logs 260301-100000-0001` shows what it did</>
 
 <33>┃ </><33>■ stopped</><1> — Say hello</>
@@ -191,6 +197,6 @@ fn the_last_block_shows_the_outcome_and_the_next_step() {
 <33>┃ </>  <2>0 iterations · 2.0s · 0 tokens · $0.00</>
 <33>┃ </>  <36>`ralph resume 260301-100000-0001` continues it</>
 
-"]]
+"#]]
     );
 }
