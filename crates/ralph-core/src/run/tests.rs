@@ -64,6 +64,7 @@ fn all_commands() -> Vec<Command> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "the whole table is compared")]
 fn the_table_of_commands() {
     let mut table = String::new();
     for mode in [RunMode::Autonomous, RunMode::Guided, RunMode::Debug] {

@@ -11,7 +11,7 @@ use ralph_core::event::DiffSize;
 
 use super::context::Context;
 use super::exit::ExitCode;
-use super::run_arg::FollowedRunArg;
+use super::run_arg::RunArg;
 use crate::terminal::sanitize;
 use crate::terminal::styled_line::{Colour, StyledLine, Tone, paint};
 
@@ -22,7 +22,7 @@ const MAX_STORED_DIFF: usize = 8 << 20;
 #[derive(Debug, Args)]
 pub(super) struct DiffArgs {
     #[command(flatten)]
-    pub run: FollowedRunArg,
+    pub run: RunArg,
     /// Print the changes of this iteration, committed or not
     #[arg(long, value_name = "N")]
     pub iteration: Option<u32>,

@@ -7,14 +7,14 @@ use ralph_app::results::{DiscardReport, discard_run};
 use super::context::Context;
 use super::exit::ExitCode;
 use super::questions;
-use super::run_arg::FollowedRunArg;
+use super::run_arg::RunArg;
 use crate::terminal::styled_line::StyledLine;
 
 /// Arguments of `discard`.
 #[derive(Debug, Args)]
 pub(super) struct DiscardArgs {
     #[command(flatten)]
-    pub run: FollowedRunArg,
+    pub run: RunArg,
     /// Do not ask
     #[arg(long)]
     pub yes: bool,

@@ -6,14 +6,14 @@ use ralph_app::results::{MergeConsent, MergeKind, MergeReport, merge_run};
 
 use super::context::Context;
 use super::exit::ExitCode;
-use super::run_arg::FollowedRunArg;
+use super::run_arg::RunArg;
 use crate::terminal::styled_line::StyledLine;
 
 /// Arguments of `merge`.
 #[derive(Debug, Args)]
 pub(super) struct MergeArgs {
     #[command(flatten)]
-    pub run: FollowedRunArg,
+    pub run: RunArg,
     /// Also merge commits that no clean room has verified
     #[arg(long)]
     pub unverified: bool,

@@ -6,7 +6,7 @@ use ralph_app::results::{PullRequestReport, pull_request};
 
 use super::context::Context;
 use super::exit::ExitCode;
-use super::run_arg::FollowedRunArg;
+use super::run_arg::RunArg;
 use crate::terminal::lines::{field_line, lifecycle};
 use crate::terminal::sanitize;
 use crate::terminal::styled_line::StyledLine;
@@ -15,7 +15,7 @@ use crate::terminal::styled_line::StyledLine;
 #[derive(Debug, Args)]
 pub(super) struct PrArgs {
     #[command(flatten)]
-    pub run: FollowedRunArg,
+    pub run: RunArg,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -1,20 +1,21 @@
 //! `ralph rm`: removes the directory of a run.
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use ralph_app::AppError;
 use ralph_app::format;
 use ralph_app::runs::{RemovalGuard, remove_run};
 
 use super::context::Context;
 use super::exit::ExitCode;
-use super::run_arg::RunArg;
 use crate::terminal::styled_line::StyledLine;
 
 /// Arguments of `rm`.
 #[derive(Debug, Args)]
 pub(super) struct RmArgs {
-    #[command(flatten)]
-    pub run: RunArg,
+    /// The run: its id or a prefix of it, its task's id, or `last`
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub run: String,
     /// Also remove a run that is unfinished, damaged, or has commits that were not delivered
     #[arg(long)]
     pub force: bool,
@@ -30,7 +31,7 @@ pub(super) async fn run(args: RmArgs, context: &Context) -> Result<ExitCode, App
     } else {
         RemovalGuard::FinishedOnly
     };
-    let removed = remove_run(&args.run.run, guard, &context.app).await?;
+    let removed = remove_run(&args.run, guard, &context.app).await?;
     if args.json {
         context.output().print_json(&removed)?;
         return Ok(ExitCode::Success);
