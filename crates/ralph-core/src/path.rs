@@ -102,8 +102,9 @@ impl SandboxPath {
     pub const REPO: &'static str = "repo";
     /// The directory for bundles and other files in transit.
     pub const SCRATCH: &'static str = "scratch";
-    /// The home and temporary directories of the running agent session.
-    pub const SESSION: &'static str = "session";
+    /// The home and temporary directories of the running agent session. Below the scratch directory,
+    /// because commands cannot create an entry of the sandbox's root.
+    pub const SESSION: &'static str = "scratch/session";
 
     /// Returns the repository's directory.
     pub fn repo() -> Self {

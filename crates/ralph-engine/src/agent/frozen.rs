@@ -82,12 +82,12 @@ async fn wait_for_resume(
         if left.is_zero() {
             return Ok(FreezeEnd::Expired);
         }
-        match tokio::time::timeout(left.min(CHECK_INTERVAL), control.next()).await {
-            Ok(event) => handle_control_event(journal, control, event)?,
-            Err(_) => {
-                journal.check_owner()?;
-                journal.report_suspension()?;
-            }
+        let next = tokio::time::timeout(left.min(CHECK_INTERVAL), control.next());
+        if let Ok(event) = next.await {
+            handle_control_event(journal, control, event)?;
+        } else {
+            journal.check_owner()?;
+            journal.report_suspension()?;
         }
     }
     Ok(FreezeEnd::Resumed)

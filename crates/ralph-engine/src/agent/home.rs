@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 const MAX_PATH_BYTES: usize = 4096;
 
 /// Creates the directories and prints where they are.
-const CREATE: &str = "mkdir -p ../session/home ../session/tmp && cd ../session && pwd";
+const CREATE: &str = "mkdir -p session/home session/tmp && cd session && pwd";
 
 /// Creates the directories of a new session and removes those of an earlier one. Returns the
 /// variables that name them.
@@ -73,7 +73,10 @@ mod tests {
     #[test]
     fn only_one_absolute_path_is_used() {
         for (printed, path) in [
-            ("/workspace/session\n", Some("/workspace/session")),
+            (
+                "/workspace/scratch/session\n",
+                Some("/workspace/scratch/session"),
+            ),
             ("/with a blank/session\n", Some("/with a blank/session")),
             ("/workspace/session", None),
             ("session\n", None),

@@ -1,12 +1,14 @@
 //! One session of an agent's program, from its prompt to its end.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ralph_core::event::{AgentSessionEvent, Event};
 use ralph_core::ports::{
-    Agent, AgentEnd, AgentReport, Allowance, Exec, ExecProgram, ExecStatus, ProviderFailure,
-    ProviderProblem, SandboxError,
+    Agent, AgentEnd, AgentEvent, AgentReport, Allowance, Exec, ExecProgram, ExecStatus,
+    ProviderFailure, ProviderProblem, SandboxError,
 };
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::home::{create_home, remove_home};
 use super::prompt::agent_prompt;
@@ -54,10 +56,7 @@ pub(super) async fn run_agent_session(
     set_allowance(recorder, controls);
     let activity = AgentActivity::new(recorder.clock.clone());
     let (sender, events) = event_channel();
-    let capture = Capture::new(&recorder.redactor);
-    let live = recorder.live_output(LiveSource::Agent(agent.name()));
-    let mut sink =
-        AgentSink::new(agent.reader(), capture, activity.clone(), sender).with_live(live);
+    let mut sink = agent_sink(recorder, agent, activity.clone(), sender);
     let exec = agent_exec(recorder, agent, &prompt, home);
     let link = (activity.clone(), events);
     let watched = watch_agent(recorder, bench, controls, agent, exec, &mut sink, link).await;
@@ -102,6 +101,18 @@ pub(super) async fn run_agent_session(
     untrusted.map_or(Ok(outcome), |problem| {
         Err(RunError::UnusableSandbox(problem))
     })
+}
+
+/// Returns the receiver of the agent's output.
+fn agent_sink(
+    recorder: &Recorder,
+    agent: &dyn Agent,
+    activity: Arc<AgentActivity>,
+    sender: UnboundedSender<AgentEvent>,
+) -> AgentSink {
+    let capture = Capture::new(&recorder.redactor);
+    let live = recorder.live_output(LiveSource::Agent(agent.name()));
+    AgentSink::new(agent.reader(), capture, activity, sender).with_live(live)
 }
 
 fn agent_exec(
@@ -294,7 +305,7 @@ fn to_command_end(end: &AgentEnd) -> ExecStatus {
 mod tests {
     use std::time::Duration;
 
-    use ralph_core::ports::{AgentEvent, AgentReader, ExecOutcome};
+    use ralph_core::ports::{AgentReader, ExecOutcome};
     use ralph_core::secret::Redactor;
     use ralph_test::TestClock;
 

@@ -89,10 +89,9 @@ pub(super) async fn watch_agent(
                     record_agent_event(journal, &messenger, event)?;
                 }
                 event = control.next() => {
-                    match respond(journal, control, event, (&*bench.sandbox, &*activity, &*clock)).await {
-                        Ok(None) => {}
-                        Ok(Some(cut)) => break Ok(WatchOutcome::Cut(cut)),
-                        Err(error) => break Err(error),
+                    let agent = (&*bench.sandbox, &*activity, &*clock);
+                    if let Some(cut) = respond(journal, control, event, agent).await.transpose() {
+                        break cut.map(WatchOutcome::Cut);
                     }
                 }
                 _ = heartbeat_timer.tick() => drop(journal.append(RunEvent::StillActive {})?),

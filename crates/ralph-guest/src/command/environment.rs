@@ -12,7 +12,7 @@ pub const HOME: &str = "home";
 pub const TMP: &str = "tmp";
 
 /// The directory of the package managers' caches.
-const CACHE: &str = "cache";
+pub const CACHE: &str = "cache";
 /// The variables of package managers with the locations of their caches.
 const CACHES: [(&str, &str); 5] = [
     ("npm_config_cache", "npm"),

@@ -27,7 +27,7 @@ mod sweep;
 #[path = "sweep_groups.rs"]
 mod sweep;
 
-pub use environment::{HOME, TMP, command_environment};
+pub use environment::{CACHE, HOME, TMP, command_environment};
 pub use find_program::find_program;
 pub use invocation::{CommandLine, InputMode, Invocation};
 pub use mark::{CommandMark, Marking, SandboxName};

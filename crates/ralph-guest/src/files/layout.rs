@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use super::confined_dir::ConfinedDir;
 use super::error::ConfinedFileError;
 use super::remove::remove_entry;
-use crate::command::{HOME, TMP};
+use crate::command::{CACHE, HOME, TMP};
 
-const DIRECTORIES: [&str; 4] = ["repo", "scratch", HOME, TMP];
+const DIRECTORIES: [&str; 5] = ["repo", "scratch", HOME, TMP, CACHE];
 
 /// The permissions that the owner of a directory needs to use it.
 const OWNER_ACCESS: u32 = 0o700;

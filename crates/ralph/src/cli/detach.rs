@@ -65,6 +65,17 @@ pub(super) enum ProcessPlace {
     Background,
 }
 
+impl ProcessPlace {
+    /// Leaves the session of the terminal if this process runs in the background, so that closing the
+    /// terminal does not end it.
+    pub(super) fn enter(self) -> Result<Self, AppError> {
+        if self == Self::Background {
+            setsid().map_err(|error| failed(error.to_string()))?;
+        }
+        Ok(self)
+    }
+}
+
 /// Returns the arguments of the background process for a command that was given `--detach`.
 pub(super) fn detached_arguments(arguments: &[OsString]) -> Vec<OsString> {
     let mut arguments = arguments.to_vec();
@@ -79,12 +90,6 @@ pub(super) fn resume_arguments(run: &RunId, is_json: bool) -> Vec<OsString> {
     let arguments = ["resume", run.as_str(), "--detached"];
     let json = is_json.then_some("--json");
     arguments.into_iter().chain(json).map(Into::into).collect()
-}
-
-/// Leaves the session of the terminal, so that closing it does not end this process.
-pub(super) fn leave_terminal_session() -> Result<(), AppError> {
-    setsid().map_err(|error| failed(error.to_string()))?;
-    Ok(())
 }
 
 /// Reports that the run has started, and redirects standard error to a file in the run's directory. It

@@ -25,7 +25,8 @@ pub(super) struct ResumeArgs {
 
 /// Sends `resume` to the process of a waiting run, or drives the run here or in the background.
 pub(super) async fn run(args: ResumeArgs, context: &Context) -> Result<ExitCode, AppError> {
-    Box::pin(resume(&args.run, args.detach.place(), args.json, context)).await
+    let place = args.detach.place().enter()?;
+    Box::pin(resume(&args.run, place, args.json, context)).await
 }
 
 /// Sends `resume` to the process of a waiting run, or drives the run here or in the background.
@@ -35,16 +36,12 @@ pub(super) async fn resume(
     is_json: bool,
     context: &Context,
 ) -> Result<ExitCode, AppError> {
-    match place {
-        ProcessPlace::NewBackground => {
-            let dir = context.app.find_run(&run.run)?;
-            if !dir.is_held() {
-                let arguments = detach::resume_arguments(&dir.state()?.plan.run, is_json);
-                return detach::start_in_background(arguments, is_json, context).await;
-            }
+    if place == ProcessPlace::NewBackground {
+        let dir = context.app.find_run(&run.run)?;
+        if !dir.is_held() {
+            let arguments = detach::resume_arguments(&dir.state()?.plan.run, is_json);
+            return detach::start_in_background(arguments, is_json, context).await;
         }
-        ProcessPlace::Background => detach::leave_terminal_session()?,
-        ProcessPlace::Foreground => {}
     }
     let outcome = Box::pin(prepare_resume(&run.run, &context.app)).await?;
     Box::pin(follow_outcome(outcome, place, is_json, context)).await

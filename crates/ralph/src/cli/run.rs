@@ -115,10 +115,7 @@ impl From<EngineName> for EngineKind {
 /// Plans and starts a run, or continues the task's unfinished one.
 pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, AppError> {
     let app = &context.app;
-    let place = args.detach.place();
-    if place == ProcessPlace::Background {
-        detach::leave_terminal_session()?;
-    }
+    let place = args.detach.place().enter()?;
     let request = prepare_request(&args, context).await?;
     let (file, task) = planning::read_task(&request.file, app)?;
     let unfinished = match find_unfinished(&file.to_string_lossy(), &app.state_dir()?) {

@@ -7,7 +7,7 @@
 //!   repo/ scratch/             the targets of sandbox paths
 //!   home/ tmp/                 $HOME and $TMPDIR of the commands
 //!   cache/                     caches of package managers
-//!   session/                   $HOME and $TMPDIR of the running agent session
+//!   scratch/session/           $HOME and $TMPDIR of the running agent session
 //! local-0123456789ab.json      its labels and environment, inaccessible to commands
 //! ```
 //!

@@ -58,7 +58,10 @@ async fn directories_cannot_be_exchanged() {
     let line = r#"for d in repo scratch home tmp; do
         (rmdir /workspace/$d; mv /workspace/$d /workspace/other; ln -s /etc /workspace/$d; mkfifo /workspace/x) 2>/dev/null && echo "exchanged $d"
         done; ls /workspace"#;
-    assert_eq!(sh(&*sandbox, line).await, "home\nrepo\nscratch\ntmp\n");
+    assert_eq!(
+        sh(&*sandbox, line).await,
+        "cache\nhome\nrepo\nscratch\ntmp\n"
+    );
     env.finish().await;
 }
 

@@ -32,7 +32,7 @@ async fn a_sandbox_is_private_and_its_record_is_next_to_it() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     names.sort();
-    assert_eq!(names, ["home", "repo", "scratch", "tmp"]);
+    assert_eq!(names, ["cache", "home", "repo", "scratch", "tmp"]);
 }
 
 #[tokio::test]

@@ -101,7 +101,7 @@ fn a_pause_ends_the_session_of_an_agent_that_cannot_be_frozen() {
     live.wait_for_status("paused");
     let ends = project.events("agent_finished");
     assert_eq!(ends.len(), 1, "{ends:?}");
-    assert_eq!(ends[0]["end"]["end"], "halted", "{ends:?}");
+    assert_eq!(ends[0]["end"], "halted", "{ends:?}");
     project.ralph(&["stop", "last"]).expect(0);
     live.wait();
 }

@@ -178,5 +178,5 @@ fn the_home_of_a_session_is_removed_after_it() {
         .collect();
     assert_eq!(directories.len(), 1, "{directories:?}");
     assert!(directories[0].join("home").is_dir());
-    assert!(!directories[0].join("session").exists());
+    assert!(!directories[0].join("scratch/session").exists());
 }

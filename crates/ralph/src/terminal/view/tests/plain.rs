@@ -116,7 +116,7 @@ fn steering() {
 fn the_verdict() {
     assert_data_eq!(
         chapter(4),
-        str![[r#"
+        str![[r"
   … verifying
 
 ── verification of bbbbbbbbbb ──
@@ -140,7 +140,7 @@ fn the_verdict() {
   `ralph merge 260301-100000-0001` merges them into `main`
   `ralph pr 260301-100000-0001` shows the pull request
 
-"#]]
+"]]
     );
 }
 

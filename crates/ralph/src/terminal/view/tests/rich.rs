@@ -123,7 +123,7 @@ fn steering() {
 fn the_verdict() {
     assert_data_eq!(
         chapter(4),
-        str![[r#"
+        str![[r"
 
 <36>── </><1>verification of bbbbbbbbbb</><36> ──────────────────────────────────────────────────</>
   <31>✗</> tests<2> `make test`</> exit 0, 0 passed                                      <2>1.5s</>
@@ -146,7 +146,7 @@ fn the_verdict() {
 <32>┃ </>  <36>`ralph merge 260301-100000-0001` merges them into `main`</>
 <32>┃ </>  <36>`ralph pr 260301-100000-0001` shows the pull request</>
 
-"#]]
+"]]
     );
 }
 
@@ -173,7 +173,7 @@ fn the_last_block_shows_the_outcome_and_the_next_step() {
     });
     assert_data_eq!(
         text.concat(),
-        str![[r#"
+        str![[r"
 
 <33>┃ </><33>■ paused</> — the model asks: Which of the two greetings should it be: the short
 <33>┃ </>           one of the README, or the long one of the tests?
@@ -197,6 +197,6 @@ fn the_last_block_shows_the_outcome_and_the_next_step() {
 <33>┃ </>  <2>0 iterations · 2.0s · 0 tokens · $0.00</>
 <33>┃ </>  <36>`ralph resume 260301-100000-0001` continues it</>
 
-"#]]
+"]]
     );
 }
