@@ -173,7 +173,7 @@ mod tests {
     #[tokio::test]
     async fn a_frozen_agent_continues_when_the_run_is_resumed() {
         let freezer = RecordingFreezer::new(true);
-        let (held, statuses) = pause(&freezer, &[Command::Resume], FREEZE_LIMIT).await;
+        let (held, statuses) = Box::pin(pause(&freezer, &[Command::Resume], FREEZE_LIMIT)).await;
         assert_eq!(held.unwrap(), FreezeEnd::Resumed);
         assert_eq!(freezer.calls(), ["freeze", "thaw"]);
         assert_eq!(statuses[statuses.len() - 2..], ["paused", "running"]);
@@ -182,12 +182,12 @@ mod tests {
     #[tokio::test]
     async fn a_session_ends_after_the_limit_or_without_a_freezer() {
         let freezer = RecordingFreezer::new(true);
-        let (held, statuses) = pause(&freezer, &[], Duration::from_millis(300)).await;
+        let (held, statuses) = Box::pin(pause(&freezer, &[], Duration::from_millis(300))).await;
         assert_eq!(held.unwrap(), FreezeEnd::Expired);
         assert_eq!(freezer.calls(), ["freeze", "thaw"]);
         assert_eq!(statuses[statuses.len() - 2..], ["paused", "running"]);
         let freezer = RecordingFreezer::new(false);
-        let (held, statuses) = pause(&freezer, &[], FREEZE_LIMIT).await;
+        let (held, statuses) = Box::pin(pause(&freezer, &[], FREEZE_LIMIT)).await;
         assert_eq!(held.unwrap(), FreezeEnd::Expired);
         assert_eq!(freezer.calls(), ["freeze"]);
         assert!(!statuses.contains(&"paused".into()), "{statuses:?}");
@@ -196,7 +196,7 @@ mod tests {
     #[tokio::test]
     async fn a_stopped_run_thaws_its_agent() {
         let freezer = RecordingFreezer::new(true);
-        let (held, _) = pause(&freezer, &[Command::Stop], FREEZE_LIMIT).await;
+        let (held, _) = Box::pin(pause(&freezer, &[Command::Stop], FREEZE_LIMIT)).await;
         assert!(matches!(held, Err(RunError::Stopped)), "{held:?}");
         assert_eq!(freezer.calls(), ["freeze", "thaw"]);
     }

@@ -98,15 +98,8 @@ pub(super) async fn watch_agent(
                 _ = poll_timer.tick() => {
                     journal.check_owner()?;
                     journal.report_suspension()?;
-                    let gate_events = match &gate {
-                        Some(gate) => record_pending_gate_events(journal, &**gate)?,
-                        None => GateEventSummary::default(),
-                    };
-                    if gate_events.charged {
-                        activity.record_activity();
-                    }
-                    if let Some(status) = gate_events.refused_status {
-                        break Ok(WatchOutcome::Cut(CutReason::Refused(status)));
+                    if let Some(cut) = poll_gate(journal, gate.as_deref(), &activity)? {
+                        break Ok(WatchOutcome::Cut(cut));
                     }
                     messenger.send_queued(journal)?;
                     if let Some(cut) = timeout_reason(&*clock, &activity, timeouts, &mut done_at) {
@@ -127,6 +120,22 @@ pub(super) async fn watch_agent(
         gate.set_running_command(None);
     }
     watched
+}
+
+/// Records the events of the gate. Returns why the agent must stop, if the gate refused a request.
+fn poll_gate(
+    journal: &mut Journal,
+    gate: Option<&dyn GateControl>,
+    activity: &AgentActivity,
+) -> Result<Option<CutReason>, RunError> {
+    let events = match gate {
+        Some(gate) => record_pending_gate_events(journal, gate)?,
+        None => GateEventSummary::default(),
+    };
+    if events.charged {
+        activity.record_activity();
+    }
+    Ok(events.refused_status.map(CutReason::Refused))
 }
 
 /// Handles a user command. Returns why the agent must stop, if it must.

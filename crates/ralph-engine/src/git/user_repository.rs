@@ -222,8 +222,11 @@ mod tests {
         }
 
         fn repository(&self) -> UserRepository {
-            let path = std::env::var("PATH").unwrap_or_default();
-            let git = HostGit::read_only(&path, Some(self.directory.path().to_owned()));
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let git = HostGit::read_only(
+                &path.to_string_lossy(),
+                Some(self.directory.path().to_owned()),
+            );
             UserRepository::new(git, self.directory.path().to_owned())
         }
 
