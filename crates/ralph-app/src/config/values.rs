@@ -34,7 +34,7 @@ impl Memory {
         let units = [(40, "t"), (30, "g"), (20, "m"), (10, "k")];
         let unit = units
             .into_iter()
-            .find(|(shift, _)| bytes > 0 && bytes % (1 << shift) == 0);
+            .find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift));
         unit.map_or_else(
             || bytes.to_string(),
             |(shift, unit)| format!("{}{unit}", bytes >> shift),

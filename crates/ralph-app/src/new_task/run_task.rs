@@ -50,12 +50,11 @@ pub async fn create_for_run(
     let Some(test) = test_commands.first().cloned() else {
         return Err(no_test_command(&top));
     };
-    let (sandbox, provider) = match &request.sandbox {
-        Some(name) => (None, name.clone()),
-        None => {
-            let status = SandboxStatus::find(app).await?;
-            (status.task_value(), status.name().to_owned())
-        }
+    let (sandbox, provider) = if let Some(name) = &request.sandbox {
+        (None, name.clone())
+    } else {
+        let status = SandboxStatus::find(app).await?;
+        (status.task_value(), status.name().to_owned())
     };
     let (worker, spending) = worker_for_request(&request, &provider, app).await?;
     let repository = top.display().to_string();
@@ -71,8 +70,8 @@ pub async fn create_for_run(
         worker,
         spending,
     };
-    let text = new_text(&task, app)?;
-    let file = store(&text, &digest, &app.state_dir()?.tasks())?;
+    let content = new_text(&task, app)?;
+    let file = store(&content, &digest, &app.state_dir()?.tasks())?;
     let repo = request.repo.clone().or(Some(repository));
     Ok(CreatedTask {
         request: RunRequest {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use ralph_core::id::RunId;
 use ralph_core::lint;
-use ralph_core::plan::{AgentPlan, Delivery, EngineKind, RunPlan};
+use ralph_core::plan::{AgentPlan, Delivery, RunPlan};
 use ralph_core::ports::{ProviderProblem, SandboxProvider};
 use ralph_core::profile::ModelChoice;
 use ralph_core::task::{Contract, TaskFile};
@@ -91,23 +91,20 @@ async fn complete(
     let choice = model_for_plan(request, task, agent.as_ref(), (app, providers), purpose)?;
     let model_key = providers.models.key_status(&choice);
     let source = SourceRepository::find(request, task, file, &git, app).await?;
-    if let Some(access) = access
-        && purpose == PlanPurpose::Start
-    {
-        agent_script::require_committed_script(&access.preset, &source, &git).await?;
-    }
+    require_agent_script(access, &source, &git, purpose).await?;
     let title = (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string());
     let wanted = unprotected_branch(task, app)?;
     let branch = free_branch(&wanted, &source.path, &git, providers).await?;
-    let mut notices = source.notices(&git, file).await;
     let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
     let (network, unused_list_notice) = network.unzip();
-    notices.extend(unused_list_notice.flatten());
-    notices.extend(access.and_then(AgentAccess::destination));
-    notices.extend(secrets::unredacted_warning(&providers.redactor));
-    notices.extend(sandbox_choice::weaker_sandbox_notice(
-        request, contract, &sandbox,
-    ));
+    let mut notices = source.notices(&git, file).await;
+    let others = [
+        unused_list_notice.flatten(),
+        access.and_then(AgentAccess::destination),
+        secrets::unredacted_warning(&providers.redactor),
+        sandbox_choice::weaker_sandbox_notice(request, contract, &sandbox),
+    ];
+    notices.extend(others.into_iter().flatten());
     let plan = RunPlan {
         run: new_id(providers.clock.now()),
         task_id: contract.task_id.clone(),
@@ -118,9 +115,7 @@ async fn complete(
         base_branch: source.base_branch,
         base: source.base,
         branch,
-        engine: agent
-            .as_ref()
-            .map_or(EngineKind::Actions, |_| EngineKind::Agent),
+        engine: worker::engine(request, Some(contract))?,
         sandbox,
         isolation: provider.isolation(),
         local: container::local_plan(&*provider, limits),
@@ -138,6 +133,21 @@ async fn complete(
         settings: Some(pinned_settings::pin_settings(app)?),
     };
     Ok((plan, choice, notices))
+}
+
+/// Rejects a start with an agent whose script is not committed.
+async fn require_agent_script(
+    access: Option<&AgentAccess>,
+    source: &SourceRepository,
+    git: &HostGit,
+    purpose: PlanPurpose,
+) -> Result<(), AppError> {
+    match access {
+        Some(access) if purpose == PlanPurpose::Start => {
+            agent_script::require_committed_script(&access.preset, source, git).await
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns the name of the task's branch. Rejects one that the settings protect.
