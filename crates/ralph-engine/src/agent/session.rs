@@ -79,9 +79,7 @@ pub(super) async fn run_agent_session(
     if let Some(message) = failure_message(&outcome) {
         recorder.log_error(&format!("{}: {message}", agent.name()))?;
     }
-    let commands = std::mem::take(&mut controls.unlogged);
-    let logged = (sink.tools.as_slice(), commands);
-    log_session(recorder, agent.name(), logged, &outcome, took)?;
+    log_session(recorder, controls, agent, &sink, &outcome, took)?;
     let output = sink.capture.finish();
     recorder.append_test_output(agent.name(), &output, to_command_end(&outcome.end))?;
     write_agent_response(recorder, agent.name(), &outcome)?;

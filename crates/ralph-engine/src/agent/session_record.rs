@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use ralph_core::event::AgentSessionEvent;
 use ralph_core::id::Digest;
-use ralph_core::ports::{AgentEnd, AgentReport};
+use ralph_core::ports::{Agent, AgentEnd, AgentReport};
 use serde::Serialize;
 
 use super::session::SessionOutcome;
-use crate::controls::TimedLine;
+use super::sink::AgentSink;
+use crate::controls::{Controls, TimedLine};
 use crate::durable;
 use crate::error::RunError;
 use crate::recorder::Recorder;
@@ -50,12 +51,14 @@ pub(super) fn record_start(
 /// the end of the session.
 pub(super) fn log_session(
     recorder: &mut Recorder,
-    agent: &str,
-    (tools, commands): (&[TimedLine], Vec<TimedLine>),
+    controls: &mut Controls,
+    agent: &dyn Agent,
+    sink: &AgentSink,
     outcome: &SessionOutcome,
     took: Duration,
 ) -> Result<(), RunError> {
-    let mut lines = commands;
+    let (agent, tools) = (agent.name(), &sink.tools);
+    let mut lines = std::mem::take(&mut controls.unlogged);
     lines.extend(tools.iter().map(|tool| TimedLine {
         at: tool.at,
         text: format!("{agent} uses {}", tool.text),

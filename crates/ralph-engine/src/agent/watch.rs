@@ -89,8 +89,7 @@ pub(super) async fn watch_agent(
                     record_agent_event(journal, &messenger, event)?;
                 }
                 event = control.next() => {
-                    let agent = (&*bench.sandbox, &*activity, &*clock);
-                    if let Some(cut) = respond(journal, control, event, agent).await.transpose() {
+                    if let Some(cut) = respond(journal, control, event, (&*bench.sandbox, &*activity, &*clock)).await.transpose() {
                         break cut.map(WatchOutcome::Cut);
                     }
                 }

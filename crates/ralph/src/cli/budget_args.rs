@@ -12,27 +12,27 @@ use super::duration;
 #[derive(Debug, Clone, Args)]
 pub(super) struct BudgetArgs {
     /// Allow this many iterations
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_iterations: Option<u32>,
+    #[arg(long = "max-iterations", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub iterations: Option<u32>,
     /// Allow this cost of model calls in US dollars, such as 20 or 2.50
-    #[arg(long, value_name = "USD", value_parser = parse_dollars)]
-    pub max_cost: Option<Usd>,
+    #[arg(long = "max-cost", value_name = "USD", value_parser = parse_dollars)]
+    pub cost: Option<Usd>,
     /// Allow this much active time, such as 3h or 90m
-    #[arg(long, value_name = "DURATION", value_parser = parse_time)]
-    pub max_time: Option<Duration>,
+    #[arg(long = "max-time", value_name = "DURATION", value_parser = parse_time)]
+    pub time: Option<Duration>,
     /// Allow this many input and output tokens
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_tokens: Option<u64>,
+    #[arg(long = "max-tokens", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub tokens: Option<u64>,
 }
 
 impl BudgetArgs {
     /// Returns the budgets that the flags set.
     pub(super) fn limits(&self) -> BudgetLimits {
         BudgetLimits {
-            max_iterations: self.max_iterations,
-            max_wall_time: self.max_time,
-            max_cost: self.max_cost,
-            max_tokens: self.max_tokens,
+            max_iterations: self.iterations,
+            max_wall_time: self.time,
+            max_cost: self.cost,
+            max_tokens: self.tokens,
         }
     }
 }

@@ -104,7 +104,7 @@ fn report_lines(report: &CostReport) -> Vec<StyledLine> {
             CostGrouping::Repo => "REPOSITORY",
             CostGrouping::Model => "MODEL",
         };
-        let header = columns(["COST", "INPUT", "OUTPUT", "CALLS", "RUNS"].map(str::to_owned));
+        let header = columns(&["COST", "INPUT", "OUTPUT", "CALLS", "RUNS"].map(str::to_owned));
         lines.push(StyledLine::new().quiet(&header).quiet(name));
         let rows = report.rows.iter();
         lines.extend(
@@ -125,7 +125,7 @@ fn report_lines(report: &CostReport) -> Vec<StyledLine> {
 
 fn cells(totals: &CostTotals) -> String {
     let cost = Usd::from_dollars(totals.cost_usd).unwrap_or_default();
-    columns([
+    columns(&[
         cost.to_string(),
         format::count(totals.tokens.input),
         format::count(totals.tokens.output),
@@ -135,9 +135,13 @@ fn cells(totals: &CostTotals) -> String {
 }
 
 /// Aligns the numbers of a row to the right.
-fn columns(cells: [String; 5]) -> String {
-    let [cost, input, output, calls, runs] = cells;
-    format!("{cost:>10} {input:>13} {output:>11} {calls:>6} {runs:>5}  ")
+fn columns(cells: &[String; 5]) -> String {
+    let widths = [10, 13, 11, 6, 5];
+    let aligned = cells.iter().zip(widths);
+    let aligned: Vec<String> = aligned
+        .map(|(cell, width)| format!("{cell:>width$}"))
+        .collect();
+    format!("{}  ", aligned.join(" "))
 }
 
 #[cfg(test)]
@@ -146,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_period_starts_some_time_ago_or_on_a_day() {
-        let week = std::time::Duration::from_secs(7 * 86_400);
+        let week = std::time::Duration::from_hours(7 * 24);
         assert_eq!(parse_since("7d"), Ok(CostStart::Ago(week)));
         let start = "2026-11-01T00:00:00Z".parse().unwrap();
         assert_eq!(parse_since("2026-11-01"), Ok(CostStart::Day(start)));

@@ -146,16 +146,11 @@ pub(super) async fn start_in_background(
             return Ok(ExitCode::Interrupted);
         }
     };
-    match reported {
-        Some(run) => print_started(&run, child.id(), is_json, context),
-        None => {
-            let ended = child
-                .wait()
-                .await
-                .map_err(|error| failed(error.to_string()))?;
-            exit_code(ended)
-        }
+    if let Some(run) = reported {
+        return print_started(&run, child.id(), is_json, context);
     }
+    let ended = child.wait().await;
+    exit_code(ended.map_err(|error| failed(error.to_string()))?)
 }
 
 /// The output of a background process before its run has started.

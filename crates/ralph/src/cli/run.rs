@@ -149,7 +149,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         }
         return detach::start_in_background(arguments, args.json, context).await;
     }
-    let planned = plan_start(&request, (file, task), app).await?;
+    let planned = Box::pin(plan_start(&request, (file, task), app)).await?;
     let start = RunStart {
         planned,
         effort: args.effort(),
@@ -250,7 +250,7 @@ async fn show_preview(
     let app = &context.app;
     let questions = (app, &TerminalQuestions as _);
     let review = require_approval(request, (&file, &task), ApprovalMode::Report, questions).await?;
-    let preview = preview_start(request, (file, task), app).await;
+    let preview = Box::pin(preview_start(request, (file, task), app)).await;
     if review.is_clear() {
         show_plan(&preview?, &review, (context, is_json))?;
         return Ok(ExitCode::Success);

@@ -156,19 +156,19 @@ fn bash_completes_runs_profiles_and_agents() {
     let complete = |words: &[&str]| {
         let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let position = words.len() - 1;
-        let test = format!(
+        let commands = format!(
             "{script}\nCOMP_WORDS=({}); COMP_CWORD={position}; _ralph \"${{COMP_WORDS[0]}}\" \"${{COMP_WORDS[{position}]}}\" x; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
             quoted.join(" ")
         );
         let output = Command::new("bash")
-            .args(["-c", &test])
+            .args(["-c", &commands])
             .env("RALPH_HOME", project.home())
             .env("HOME", project.path("user"))
             .current_dir(project.repo())
             .output()
             .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.lines().map(str::to_owned).collect::<Vec<_>>()
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        shown.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     if Command::new("bash").arg("--version").output().is_err() {
         println!("skipped: there is no bash");

@@ -135,7 +135,7 @@ fn without_a_container_its_calls_also_go_through_a_gate() {
 
 /// Writes the file in which Claude keeps its own memory, without naming the remembered word.
 const REMEMBER: &str =
-    r#"mkdir -p ~/.claude && printf 'Remember: %s%s\n' TANGE RINE >~/.claude/CLAUDE.md; "#;
+    "mkdir -p ~/.claude && printf 'Remember: %s%s\\n' TANGE RINE >~/.claude/CLAUDE.md; ";
 
 #[test]
 fn an_iteration_does_not_see_the_agents_own_memory_of_an_earlier_one() {

@@ -19,7 +19,7 @@ fn with_program(project: Project, name: &str) -> Project {
     let program = directory.join(name);
     fs::write(&program, "#!/bin/sh\nexit 1\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let path = std::env::var("PATH").unwrap();
+    let path = std::env::var_os("PATH").unwrap().into_string().unwrap();
     let path = format!("{}:{path}", directory.display());
     project.env("PATH", path)
 }
