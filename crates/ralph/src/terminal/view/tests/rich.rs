@@ -185,7 +185,7 @@ fn the_last_block_shows_the_outcome_and_the_next_step() {
 <31>┃ </><31>✗ failed</> — the budget `max_cost_usd_estimate` is used up
 <31>┃ </>  0 of 2 boxes checked off
 <31>┃ </>  <2>0 iterations · 2.0s · 0 tokens · $0.00</>
-<31>┃ </>  <36>`ralph continue 260301-100000-0001 --max-cost USD` goes on with it</>
+<31>┃ </>  <36>`ralph continue 260301-100000-0001 --max-cost USD` continues it</>
 <31>┃ </>  <36>`ralph logs 260301-100000-0001` shows what it did</>
 
 <33>┃ </><33>■ stopped</><1> — Say hello</>
