@@ -18,7 +18,7 @@ use super::context::Context;
 use super::exit::ExitCode;
 use super::output::CliOutput;
 use super::run_arg::RunArg;
-use crate::terminal::lines::lifecycle::progress_summary;
+use crate::terminal::lines::budgets::progress_summary;
 use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::{OutputMode, RunView};
 

@@ -65,7 +65,7 @@ impl RunView {
                 let style = Style::Rich { columns };
                 let text = render(record, state, style, Colour::Used, Some(columns));
                 self.screen
-                    .set_status(lines::lifecycle::progress_summary(state));
+                    .set_status(lines::budgets::progress_summary(state));
                 self.screen
                     .write(&text, lines::waiting_label(record, state));
             }

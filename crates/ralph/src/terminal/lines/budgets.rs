@@ -1,6 +1,7 @@
 //! Budgets: bars on a terminal, one line elsewhere.
 
-use ralph_core::budget::{self, BudgetLimits, BudgetUse, Spent};
+use ralph_core::budget::{self, Budget, BudgetLimits, BudgetUse, Spent};
+use ralph_core::state::RunState;
 
 use super::Style;
 use crate::terminal::styled_line::{StyledLine, Tone};
@@ -10,6 +11,23 @@ use crate::terminal::width;
 const BAR_BLOCKS: u8 = 10;
 /// The columns of a budget's name.
 const NAME_COLUMNS: usize = 11;
+
+/// Formats the status of a run while it progresses: `boxes 1/3 · loop 0.2 · iterations 3/30 · …`.
+pub fn progress_summary(state: &RunState) -> String {
+    let mut parts = vec![format!("boxes {}/{}", state.ticked.len(), state.checkboxes)];
+    let score = state.loop_scores.last();
+    parts.extend(score.map(|score| format!("loop {score:.1}")));
+    let uses = budget::budget_uses(&state.limits, &state.spent());
+    let has_iterations = uses.iter().any(|used| used.budget == Budget::Iterations);
+    if !has_iterations {
+        parts.insert(0, format!("iteration {}", state.iteration));
+    }
+    parts.extend(
+        uses.iter()
+            .map(|used| format!("{} {}/{}", used.budget, used.used, used.limit)),
+    );
+    parts.join(" · ")
+}
 
 /// Returns the use of every budget that is set.
 pub fn lines(limits: &BudgetLimits, spent: &Spent, style: Style) -> Vec<StyledLine> {

@@ -1,7 +1,7 @@
 //! Lines about the whole run: its plan, the events around the iterations, and its end.
 
 use ralph_app::format;
-use ralph_core::budget::{self, Budget};
+use ralph_core::budget::Budget;
 use ralph_core::event::{CommandEvent, MessageState, RunEvent, SandboxEvent, SandboxPurpose};
 use ralph_core::plan::{Delivery, EngineKind, NetworkPlan, RunPlan, SuggestedHost};
 use ralph_core::ports::{Isolation, PullRequest, PullState};
@@ -410,23 +410,6 @@ pub fn usage_summary(state: &RunState) -> String {
 /// Returns the printed name of a pull request's state.
 pub fn pull_state_name(state: PullState) -> &'static str {
     state_name(state)
-}
-
-/// Formats the status of a run while it progresses: `boxes 1/3 · loop 0.2 · iterations 3/30 · …`.
-pub fn progress_summary(state: &RunState) -> String {
-    let mut parts = vec![format!("boxes {}/{}", state.ticked.len(), state.checkboxes)];
-    let score = state.loop_scores.last();
-    parts.extend(score.map(|score| format!("loop {score:.1}")));
-    let uses = budget::budget_uses(&state.limits, &state.spent());
-    let has_iterations = uses.iter().any(|used| used.budget == Budget::Iterations);
-    if !has_iterations {
-        parts.insert(0, format!("iteration {}", state.iteration));
-    }
-    parts.extend(
-        uses.iter()
-            .map(|used| format!("{} {}/{}", used.budget, used.used, used.limit)),
-    );
-    parts.join(" · ")
 }
 
 fn next_steps(state: &RunState) -> Vec<String> {
