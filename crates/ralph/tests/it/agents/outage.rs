@@ -33,8 +33,8 @@ fn assert_waited_out(project: &Project, sessions: usize) {
 #[test]
 fn a_script_that_says_that_its_model_is_not_available_is_started_again() {
     let script = format!(
-        "tries=$(cat \"$HOME/tries\" 2>/dev/null || echo 0)\n\
-         echo $((tries + 1)) >\"$HOME/tries\"\n\
+        "tries=$(cat ../scratch/tries 2>/dev/null || echo 0)\n\
+         echo $((tries + 1)) >../scratch/tries\n\
          if test \"$tries\" -lt 8; then echo 'no connection to the model' >&2; exit 75; fi\n{WORK}\n"
     );
     let project = with_script(&script).set("max_iterations", "2");
