@@ -70,13 +70,14 @@ async fn a_report_is_applied_once() {
 
 #[tokio::test]
 async fn an_edit_is_refused_if_the_task_could_not_be_run() {
-    let mut fixture = RunFixture::with_replies("", &[REPORT]).await;
+    // The edit removes the only checkbox.
+    let report = REPORT.replace("One is there", "- [ ] M1.1 One is there");
+    let mut fixture = RunFixture::with_replies("", &[&report]).await;
     consult(&mut fixture).await;
     apply(&mut fixture, AppliedBy::Person);
     let applied = fixture.events_of(&["diagnosis_applied"]).remove(0);
     assert_eq!(applied["edits"], 0, "{applied}");
-    // A runnable task has at least two checkboxes, this one has only one.
     let refused = applied["refused"][0].as_str().unwrap();
-    assert!(refused.contains("too few checkboxes"), "{refused}");
+    assert!(refused.contains("the task has no checkbox"), "{refused}");
     assert_eq!(fixture.run.recorder.state().wanted_contract, None);
 }

@@ -250,7 +250,7 @@ fn hosts_of_a_flood_and_tools_of_the_provider_are_shown() {
     journal.append_all(events).unwrap();
     drop(journal);
     let shown = ralph.run(&["show", "one"]).stdout;
-    let lines = "           and 12345 further hosts, in `egress.jsonl`\n  \
+    let lines = "           and 12,345 further hosts, in `egress.jsonl`\n  \
                  provider refused: a URL at `evil.example` at api.example\n";
     assert!(shown.contains(lines), "{shown}");
     let shown = ralph.json(&["show", "one", "--json"]);
