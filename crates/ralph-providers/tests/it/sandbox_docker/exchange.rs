@@ -102,7 +102,7 @@ async fn nothing_is_read_or_written_outside_and_nothing_waits() {
     );
     // A link may point outside the repository, but not outside the sandbox.
     let left = sh(&*sandbox, "rm -rf ./* && ls -A . .. | grep -vx file").await;
-    assert_eq!(left, ".:\n\n..:\nhome\nrepo\nscratch\ntmp\n");
+    assert_eq!(left, ".:\n\n..:\ncache\nhome\nrepo\nscratch\ntmp\n");
     env.finish().await;
 }
 

@@ -172,7 +172,7 @@ async fn nothing_inside_reaches_the_host() {
             ("kill the first process", "EPERM"),
             (
                 "environment",
-                "GIT_CEILING_DIRECTORIES GIT_CONFIG_NOSYSTEM GIT_TERMINAL_PROMPT HOME LANG LOGNAME PATH RALPH_COMMAND RALPH_SANDBOX TERM TMPDIR USER",
+                "CARGO_HOME GIT_CEILING_DIRECTORIES GIT_CONFIG_NOSYSTEM GIT_TERMINAL_PROMPT GOCACHE GOMODCACHE HOME LANG LOGNAME PATH PIP_CACHE_DIR RALPH_COMMAND RALPH_SANDBOX TERM TMPDIR USER npm_config_cache",
             ),
         ],
     );

@@ -65,7 +65,7 @@ async fn image_entrypoint_healthcheck_and_files_are_ignored() {
         "hello\n"
     );
     let top = sh(&*sandbox, "stat -c '%a %u' /workspace; ls -A /workspace").await;
-    assert_eq!(top, "755 0\nhome\nrepo\nscratch\ntmp\n");
+    assert_eq!(top, "755 0\ncache\nhome\nrepo\nscratch\ntmp\n");
     let list = sandbox.list(&SandboxPath::repo()).await.unwrap();
     assert_eq!(list, []);
     env.finish().await;
