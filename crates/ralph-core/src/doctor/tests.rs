@@ -134,7 +134,7 @@ fn edit(find: &str, replace: &str) -> SpecEdit {
 }
 
 /// Edits with their allowed extent and the expected refusal.
-fn edit_cases() -> [(SpecEdit, EditFreedom, Option<&'static str>); 12] {
+fn edit_cases() -> [(SpecEdit, EditFreedom, Option<&'static str>); 11] {
     [
         (
             edit("# Task: Two\n", "# Task: Two\n\nUse POSIX sh.\n"),
@@ -188,11 +188,6 @@ fn edit_cases() -> [(SpecEdit, EditFreedom, Option<&'static str>); 12] {
             edit("- [ ] M1.2 Two is there\n  - verify: `grep two b`\n", ""),
             EditFreedom::AddOnly,
             Some("would be removed"),
-        ),
-        (
-            edit("- [ ] M1.2 Two is there\n  - verify: `grep two b`\n", ""),
-            EditFreedom::Body,
-            None,
         ),
         (
             edit(TASK.split_once("# Task: Two\n\n").unwrap().1, ""),
