@@ -211,7 +211,8 @@ async fn connect_gate(
     Ok((Some(Arc::new(connector)), CREDENTIAL_ADDRESS))
 }
 
-fn gate_error(error: &dyn std::error::Error) -> AppError {
+/// Describes why no gate can be opened.
+pub(crate) fn gate_error(error: &dyn std::error::Error) -> AppError {
     AppError::runtime(
         "cannot open the gate of the sandbox",
         error.to_string(),

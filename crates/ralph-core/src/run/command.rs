@@ -180,7 +180,7 @@ impl Command {
             CommandTiming::NextIteration => "before the next iteration",
         };
         let effect = match self {
-            Self::Pause if has_agent => "the agent is stopped and its work is kept".to_owned(),
+            Self::Pause if has_agent => "the agent pauses and its work is kept".to_owned(),
             Self::Pause => format!("the run pauses {when}"),
             Self::Resume => "the run continues".to_owned(),
             Self::Rotate if has_agent => {

@@ -23,7 +23,7 @@ use crate::error::AppError;
 use crate::planning::RunRequest;
 
 pub(super) use agent::describe_credential;
-pub(super) use network::{describe_policy, gate_error};
+pub(super) use network::describe_policy;
 
 /// What the checks found before a run starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use crate::error::AppError;
 use crate::gate::{CredentialPort, GateConfig};
 use crate::planning::network;
 use crate::providers::Providers;
+use crate::providers::gate_setup::gate_error;
 
 /// Checks that the network rules are valid and that a gate can enforce them.
 pub(super) async fn check_gate(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
@@ -100,13 +101,4 @@ async fn open_gate(network: NetworkPlan, providers: &Providers) -> Result<Gate, 
     opened
         .map(|(gate, _)| gate)
         .map_err(|error| gate_error(&error))
-}
-
-/// Returns the error for a gate that cannot be opened.
-pub(in crate::checks) fn gate_error(error: &dyn std::error::Error) -> AppError {
-    AppError::runtime(
-        "cannot open the gate of the sandbox",
-        error.to_string(),
-        "check the base URL of its provider and the limits of this user (`ulimit -a`)",
-    )
 }

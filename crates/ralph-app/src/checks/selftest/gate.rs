@@ -24,7 +24,7 @@ use crate::checks::preflight;
 use crate::error::AppError;
 use crate::gate::{CredentialPort, GateConfig, GateConnector, RunGate};
 use crate::planning::network;
-use crate::providers::Providers;
+use crate::providers::{Providers, gate_setup};
 use crate::tokens::{BaseUrl, http};
 
 /// The token budget of the agent's short reply.
@@ -87,7 +87,7 @@ impl SelftestGate {
             clock: providers.clock.clone(),
         };
         let opened = gate_config.open().await;
-        let (gate, run_gate) = opened.map_err(|error| preflight::gate_error(&error))?;
+        let (gate, run_gate) = opened.map_err(|error| gate_setup::gate_error(&error))?;
         run_gate.set_allowance(Allowance {
             cost: None,
             tokens: Some(TOKEN_BUDGET),
@@ -131,7 +131,7 @@ impl SelftestGate {
     pub(super) async fn check_health(&self) -> CheckOutcome {
         let port = match CredentialPort::open(self.gate.clone()).await {
             Ok(port) => port,
-            Err(error) => return preflight::gate_error(&error).into(),
+            Err(error) => return gate_setup::gate_error(&error).into(),
         };
         let address = format!("http://{}", port.address());
         let Ok(base) = BaseUrl::parse(&address) else {
