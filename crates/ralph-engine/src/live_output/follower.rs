@@ -76,6 +76,14 @@ impl LiveFollower {
         Ok(lines)
     }
 
+    /// Returns the line that has not ended; the rest of it never follows if its writer is gone.
+    pub fn take_incomplete_line(&mut self) -> Option<LiveLine> {
+        let mut lines = Vec::new();
+        self.end_line(&mut lines);
+        self.is_line_start = true;
+        lines.pop()
+    }
+
     fn read_file(&mut self, lines: &mut Vec<LiveLine>) -> io::Result<()> {
         let Some(file) = &mut self.file else {
             return Ok(());

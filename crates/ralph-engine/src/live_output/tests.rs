@@ -172,6 +172,23 @@ fn a_follower_reads_sections_as_they_grow() {
 }
 
 #[test]
+fn a_follower_returns_the_line_that_a_crash_left_incomplete() {
+    let fixture = LiveFixture::new();
+    let mut follower = LiveFollower::new(&fixture.dir);
+    let mut output = fixture.start(LiveSource::Command("make"));
+    output.write_redacted(b"one\nhalf");
+    assert_eq!(
+        follower.read_new().unwrap().last(),
+        Some(&line(LiveLineKind::CommandOutput, "one"))
+    );
+    assert_eq!(
+        follower.take_incomplete_line(),
+        Some(line(LiveLineKind::CommandOutput, "half"))
+    );
+    assert_eq!(follower.take_incomplete_line(), None);
+}
+
+#[test]
 fn a_follower_continues_with_the_next_iteration() {
     let fixture = LiveFixture::new();
     let mut follower = LiveFollower::new(&fixture.dir);

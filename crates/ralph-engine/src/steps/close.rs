@@ -8,6 +8,7 @@ use ralph_core::run::RunStatus;
 use ralph_core::verdict::CheckResult;
 
 use super::circling::measure_progress;
+use super::responses::write_empty_responses_if_missing;
 use crate::actions::Performed;
 use crate::artifacts::sync_artifacts;
 use crate::contract::PinnedTask;
@@ -72,6 +73,7 @@ pub(crate) async fn close_iteration(
     }
     run.recorder
         .log_activity(&format!("iteration {number} ends: {summary}"))?;
+    write_empty_responses_if_missing(&run.recorder)?;
     // Before the directory is synced: a closed iteration has exactly its seven files, even after a
     // power cut.
     live_output::remove(&run.recorder.dir.live_output(number))?;

@@ -40,6 +40,16 @@ pub(super) fn write_responses(recorder: &Recorder, responses: &Responses) -> Res
     Ok(durable::write(&path, &text)?)
 }
 
+/// Writes a list without replies if the iteration ends before the first one, such as with a lost
+/// sandbox after a crash.
+pub(super) fn write_empty_responses_if_missing(recorder: &Recorder) -> Result<(), RunError> {
+    let path = recorder.open_iteration_file("response.json");
+    if durable::read_if_present(&path)?.is_none() {
+        write_responses(recorder, &Responses::default())?;
+    }
+    Ok(())
+}
+
 /// Reads the replies of the open iteration. Only replies in the journal count: the model is asked
 /// again for one that was not charged.
 pub(super) fn read_responses(recorder: &mut Recorder) -> Result<Responses, RunError> {

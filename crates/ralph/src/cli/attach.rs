@@ -96,9 +96,12 @@ async fn show(dir: &RunDir, mode: OutputMode, last_seq: u64) -> Result<AttachEnd
         // Checked before reading, so that the last records of a process are not missed.
         let is_held = dir.is_held();
         // The output of a command precedes the record of its end.
-        let lines = live
+        let mut lines = live
             .read_new()
             .map_err(StoreError::when("read the live output of", dir.root()))?;
+        if !is_held {
+            lines.extend(live.take_incomplete_line());
+        }
         view.show_live(&lines[lines.len().saturating_sub(live_limit)..]);
         live_limit = usize::MAX;
         read_journal(&mut journal, &mut view)?;

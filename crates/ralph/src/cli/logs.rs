@@ -77,15 +77,15 @@ fn follow(dir: &RunDir, log: &mut LogTail, mut live: Option<LiveFollower>) -> Re
     while reader == StdoutReader::Connected {
         // Checked before reading, so that the last lines of a process are not missed.
         let is_held = dir.is_held();
-        if let Some(live) = &mut live {
-            reader = print_live(dir, live, limit, log.output)?;
-            limit = usize::MAX;
-        }
         let partial = if is_held {
             PartialLine::Hold
         } else {
             PartialLine::Print
         };
+        if let Some(live) = &mut live {
+            reader = print_live(dir, live, limit, partial, log.output)?;
+            limit = usize::MAX;
+        }
         if reader == StdoutReader::Connected {
             reader = log.print_new(partial)?;
         }
@@ -102,11 +102,15 @@ fn print_live(
     dir: &RunDir,
     live: &mut LiveFollower,
     limit: usize,
+    partial: PartialLine,
     output: LogOutput,
 ) -> Result<StdoutReader, AppError> {
-    let lines = live
+    let mut lines = live
         .read_new()
         .map_err(StoreError::when("read the live output of", dir.root()))?;
+    if partial == PartialLine::Print {
+        lines.extend(live.take_incomplete_line());
+    }
     let lines = &lines[lines.len().saturating_sub(limit)..];
     if lines.is_empty() {
         return Ok(StdoutReader::Connected);
