@@ -17,7 +17,9 @@ use ralph_engine::git::{GitVersion, HostGit};
 use super::request::RunRequest;
 use super::source_repository::{SourceRepository, free_branch};
 use super::task_file::{describe_finding, rejected};
-use super::{agent_script, container, network, pinned_settings, sandbox_choice, secrets, worker};
+use super::{
+    agent_script, container, network, pinned_settings, sandbox_choice, secrets, setup, worker,
+};
 use crate::agent::AgentAccess;
 use crate::app::App;
 use crate::error::AppError;
@@ -97,7 +99,9 @@ async fn complete(
     let branch = free_branch(&wanted, &source.path, &git, providers).await?;
     let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
     let (network, unused_list_notice) = network.unzip();
+    let setup = setup::plan_setup(contract, &source, network.as_ref(), &git, app).await?;
     let mut notices = source.notices(&git, file).await;
+    notices.extend(setup.notices);
     let others = [
         unused_list_notice.flatten(),
         access.and_then(AgentAccess::destination),
@@ -127,6 +131,7 @@ async fn complete(
         scm: "local".into(),
         delivery: delivery_for(contract),
         limits: contract.limits().changed_by(&request.limits),
+        setup: setup.plan,
         test_command: contract.test_command.clone().unwrap_or_default(),
         checkboxes: task.checkboxes.len(),
         mode: contract.mode,
