@@ -94,25 +94,23 @@ async fn complete(
     let model_key = providers.models.key_status(&choice);
     let source = SourceRepository::find(request, task, file, &git, app).await?;
     require_agent_script(access, &source, &git, purpose).await?;
-    let title = (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string());
     let wanted = unprotected_branch(task, app)?;
     let branch = free_branch(&wanted, &source.path, &git, providers).await?;
     let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
     let (network, unused_list_notice) = network.unzip();
     let setup = setup::plan_setup(contract, &source, network.as_ref(), &git, app).await?;
     let mut notices = source.notices(&git, file).await;
-    notices.extend(setup.notices);
     let others = [
         unused_list_notice.flatten(),
         access.and_then(AgentAccess::destination),
         secrets::unredacted_warning(&providers.redactor),
         sandbox_choice::weaker_sandbox_notice(request, contract, &sandbox),
     ];
-    notices.extend(others.into_iter().flatten());
+    notices.extend(others.into_iter().flatten().chain(setup.notices));
     let plan = RunPlan {
         run: new_id(providers.clock.now()),
         task_id: contract.task_id.clone(),
-        title,
+        title: (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string()),
         task_file: file.to_string_lossy().into_owned(),
         contract: contract::digest(task),
         repo: source.path.to_string_lossy().into_owned(),
