@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::BudgetLimits;
+use crate::ecosystem::PackageEcosystem;
 use crate::id::{CommitId, Digest, RunId, TaskId};
 use crate::net::{Allowlist, EgressPolicy, ProviderTool};
 use crate::outage::OutagePolicy;
@@ -201,6 +202,56 @@ pub struct SuggestedHost {
     pub why: String,
 }
 
+/// The source of a run's set-up command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SetupSource {
+    /// The front matter of the task file.
+    Task,
+    /// `[sandbox]` of `ralph.toml`.
+    Settings,
+    /// `.agent-loop/config.json`.
+    AgentLoop,
+}
+
+/// How the dependencies of a project are installed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetupPlan {
+    /// For `sh -c` in the root of the repository.
+    pub command: String,
+    pub source: SetupSource,
+    /// The lockfiles and manifests at the base commit. Set-up runs again when one of them changes.
+    pub files: Vec<String>,
+    /// The registries that are reachable during set-up; empty if the sandbox has no gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub registries: Vec<EcosystemRegistries>,
+}
+
+impl SetupPlan {
+    /// Returns the hosts that are reachable during set-up, in allowlist syntax.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        let registries = self.registries.iter();
+        registries.flat_map(|registries| registries.hosts.iter().map(|host| host.host.as_str()))
+    }
+}
+
+/// The registries of an ecosystem that the project uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EcosystemRegistries {
+    pub ecosystem: PackageEcosystem,
+    /// Empty if this machine's configuration names none.
+    pub hosts: Vec<RegistryHost>,
+}
+
+/// A registry, and the setting that names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegistryHost {
+    /// In allowlist syntax.
+    pub host: String,
+    /// A key of `ralph.toml`, a variable of the environment or a file.
+    pub source: String,
+}
+
 /// The plan of one run. It is the first record of the journal and never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunPlan {
@@ -242,6 +293,9 @@ pub struct RunPlan {
     pub scm: String,
     pub delivery: Delivery,
     pub limits: BudgetLimits,
+    /// `None` if there is nothing to install.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<SetupPlan>,
     /// The command that must succeed.
     pub test_command: String,
     pub checkboxes: usize,

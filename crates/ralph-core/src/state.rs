@@ -87,6 +87,10 @@ pub struct RunState {
     pub clean_rooms: Vec<SandboxId>,
     /// Whether the repository is in the sandbox.
     pub workspace_ready: bool,
+    /// The digest of the dependencies that are installed in the work sandbox.
+    pub setup: Option<Digest>,
+    /// The digest of the dependencies at the first set-up, before any work.
+    pub setup_at_base: Option<Digest>,
     /// The last commit in the host's repository.
     pub head: CommitId,
     /// The last commit that was pushed.
@@ -195,6 +199,8 @@ impl RunState {
             sandbox: None,
             clean_rooms: Vec::new(),
             workspace_ready: false,
+            setup: None,
+            setup_at_base: None,
             head: plan.base.clone(),
             pushed: None,
             pull: None,
@@ -340,6 +346,7 @@ impl RunState {
                 SandboxPurpose::Work => {
                     self.sandbox = Some(sandbox.clone());
                     self.workspace_ready = false;
+                    self.setup = None;
                 }
                 SandboxPurpose::CleanRoom => self.clean_rooms.push(sandbox.clone()),
             },
@@ -349,11 +356,29 @@ impl RunState {
                 if self.sandbox.as_ref() == Some(sandbox) {
                     self.sandbox = None;
                     self.workspace_ready = false;
+                    self.setup = None;
                 }
             }
             SandboxEvent::WorkspaceReady { head, .. } => {
                 self.workspace_ready = true;
                 self.head = head.clone();
+            }
+            SandboxEvent::SetupStarted { command, .. } => {
+                self.running_command = Some(command.clone());
+            }
+            SandboxEvent::SetupFinished {
+                sandbox,
+                ended,
+                digest,
+                ..
+            } => {
+                self.running_command = None;
+                if self.sandbox.as_ref() == Some(sandbox) {
+                    self.setup = ended.is_success().then(|| digest.clone());
+                    if self.iteration == 0 {
+                        self.setup_at_base = Some(digest.clone());
+                    }
+                }
             }
             SandboxEvent::SandboxChecked { .. } | SandboxEvent::Tamper { .. } => {}
         }

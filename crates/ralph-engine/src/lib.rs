@@ -26,6 +26,7 @@
 //! - [`inspect`] reads files, tree and diff of a workspace while the run works.
 //! - [`live_output`] writes the output of the running command or agent for readers that follow the
 //!   run.
+//! - [`setup`] installs the dependencies of a project in a sandbox.
 //! - [`replies`] reads the recorded replies of an earlier run.
 
 mod actions;
@@ -70,6 +71,7 @@ mod run_lock;
 pub mod run_thread;
 mod running_time;
 mod services;
+pub mod setup;
 mod steps;
 pub mod store;
 mod torn_lines;

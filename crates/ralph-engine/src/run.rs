@@ -30,6 +30,7 @@ use crate::prepare;
 use crate::rebuild;
 use crate::recorder::Recorder;
 pub use crate::services::{ChooseModel, ChosenModel, ProfileSelector, Services};
+use crate::setup::{set_up_workspace_if_due, setup_in_force};
 use crate::steps::IterationScratch;
 use crate::steps::{apply_wanted_profile, charge_abandoned_call, load_workspace_view};
 use crate::store::RunDir;
@@ -136,6 +137,7 @@ impl PreparedRun {
     }
 
     pub(crate) fn into_run(self, journal: Journal) -> Run {
+        let setup = setup_in_force(&journal.state().plan, self.pinned.contract());
         let is_replacement = self.workspace.is_new && journal.state().open.is_some();
         let (clock, redactor) = (self.services.clock.clone(), self.services.redactor.clone());
         Run {
@@ -147,6 +149,8 @@ impl PreparedRun {
                 view: WorkspaceView::default(),
                 is_checked: false,
                 is_replacement,
+                setup,
+                settled_setup: None,
             },
             controls: self.controls,
             services: self.services,
@@ -213,6 +217,7 @@ impl Run {
             if !self.bench.is_checked {
                 check_sandbox(&mut self.recorder, &mut self.bench, &mut self.controls).await?;
             }
+            set_up_workspace_if_due(self).await?;
             if let Some(status) = run_baseline_if_due(self).await? {
                 return self.finish_with(status).await;
             }

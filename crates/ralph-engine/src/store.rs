@@ -13,6 +13,9 @@ use crate::durable::{self, StoreError};
 use crate::journal::{self, JournalError, RunOutline};
 pub use crate::run_lock::RunLock;
 
+/// The directory of results of set-up.
+const SETUP_RESULTS: &str = "setup";
+
 /// The directory with ralph's state, accessible only to the user.
 #[derive(Debug, Clone)]
 pub struct StateDir {
@@ -63,6 +66,11 @@ impl StateDir {
     /// Returns the path of the state directory.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns the directory of results of set-up.
+    pub fn setup_results(&self) -> PathBuf {
+        self.root.join(SETUP_RESULTS)
     }
 
     /// Returns the directory of local sandboxes.
@@ -192,6 +200,12 @@ impl RunDir {
     /// Returns the path of the run's directory.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Returns the directory of results of set-up, which all runs share.
+    pub fn setup_results(&self) -> PathBuf {
+        let state_directory = self.root.ancestors().nth(2);
+        state_directory.unwrap_or(&self.root).join(SETUP_RESULTS)
     }
 
     /// Returns the directory of cached baseline results, which all runs share.

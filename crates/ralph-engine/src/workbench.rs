@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ralph_core::id::Digest;
+use ralph_core::plan::SetupPlan;
 use ralph_core::ports::{Exec, ExecOutcome, OutputSink, Sandbox};
 
 use crate::attend::attend;
@@ -23,6 +24,11 @@ pub(crate) struct Workbench {
     pub(crate) is_checked: bool,
     /// Whether the sandbox was created during an open iteration to replace a lost one.
     pub(crate) is_replacement: bool,
+    /// The set-up in force.
+    pub(crate) setup: Option<SetupPlan>,
+    /// The digest of dependencies that this process need not install: those after a set-up, or
+    /// changed ones that could not be installed.
+    pub(crate) settled_setup: Option<Digest>,
 }
 
 /// The workspace at its last inspection; the next prompt is built from it.

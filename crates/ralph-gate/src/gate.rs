@@ -240,6 +240,14 @@ impl Gate {
         rules.add(entry);
     }
 
+    /// Replaces the hosts that are allowed only during set-up. Connections that are already open
+    /// continue until the command ends.
+    pub fn set_setup_hosts(&self, hosts: Allowlist) {
+        let rules = self.inner.rules.write();
+        let mut rules = rules.unwrap_or_else(PoisonError::into_inner);
+        rules.set_setup_hosts(hosts);
+    }
+
     /// Returns why an allowlist entry would have no effect, or `None` if it can be added.
     pub fn permanent_refusal(&self, entry: &AllowlistEntry) -> Option<String> {
         let host = entry.host();

@@ -1,4 +1,5 @@
-//! `.agent-loop/config.json`: the sandbox provider of a repository, for tools that share the directory.
+//! `.agent-loop/config.json`: the sandbox provider and the set-up command of a repository, for tools
+//! that share the directory.
 
 use ralph_core::task::{SandboxKind, nearest};
 use serde::Deserialize;
@@ -16,12 +17,22 @@ const FILE: &str = ".agent-loop/config.json";
 struct AgentLoopFile {
     #[serde(rename = "type")]
     provider: Option<String>,
+    setup_command: Option<String>,
 }
 
-/// Returns the sandbox provider that the nearest file names, which is one that ralph knows.
-pub(super) fn sandbox_provider(
+/// The settings of the nearest file.
+pub(super) struct AgentLoopSettings {
+    pub(super) file: ProjectFile,
+    /// A sandbox provider that ralph knows.
+    pub(super) provider: Option<String>,
+    /// The command that installs the dependencies.
+    pub(super) setup_command: Option<String>,
+}
+
+/// Returns the settings of the nearest file, if there is one.
+pub(super) fn agent_loop_settings(
     layers: &ConfigLayers,
-) -> Result<Option<(ProjectFile, String)>, ConfigFileError> {
+) -> Result<Option<AgentLoopSettings>, ConfigFileError> {
     let Some(file) = find_project_file(layers.directory(), FILE) else {
         return Ok(None);
     };
@@ -39,18 +50,29 @@ pub(super) fn sandbox_provider(
             .map_or(&*message, |(why, _)| why);
         invalid(error.line().max(1), error.column().max(1), why.to_owned())
     })?;
-    let Some(provider) = content.provider else {
-        return Ok(None);
-    };
-    let known = SandboxKind::ALL.map(SandboxKind::name);
-    if known.contains(&provider.as_str()) {
-        return Ok(Some((file, provider)));
+    let setup_command = content.setup_command.map(|text| text.trim().to_owned());
+    if setup_command.as_deref() == Some("") {
+        let offset = text.find("setup_command").unwrap_or_default();
+        let why = "`setup_command` is empty".to_owned();
+        return Err(ConfigFileError::invalid_at(&file.path, &text, offset, why));
     }
-    let hint = match nearest(&provider, known) {
+    let known = SandboxKind::ALL.map(SandboxKind::name);
+    let unknown = content
+        .provider
+        .as_deref()
+        .filter(|provider| !known.contains(provider));
+    let Some(provider) = unknown else {
+        return Ok(Some(AgentLoopSettings {
+            file,
+            provider: content.provider,
+            setup_command,
+        }));
+    };
+    let hint = match nearest(provider, known) {
         Some(name) => format!("did you mean `{name}`?"),
         None => format!("there are {}", known.join(", ")),
     };
     let why = format!("`{provider}` is not a sandbox provider; {hint}");
-    let offset = text.find(&provider).unwrap_or_default();
+    let offset = text.find(provider).unwrap_or_default();
     Err(ConfigFileError::invalid_at(&file.path, &text, offset, why))
 }

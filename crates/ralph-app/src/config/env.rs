@@ -194,6 +194,12 @@ impl Environment {
         self.dotenv_problem.as_deref()
     }
 
+    /// Returns a variable that names registries of a package manager. A `.env` cannot set it.
+    pub fn registry_variable(&self, name: &str) -> Option<&str> {
+        let is_own = !self.from_dotenv.contains(name);
+        self.get(name).filter(|_| is_own)
+    }
+
     /// Returns the user's home directory.
     pub fn home(&self) -> Option<&Path> {
         self.get("HOME").map(Path::new)

@@ -21,6 +21,8 @@ const EXTENDED_LISTS: [&str; 2] = ["sandbox.network.inspect", "git.protected_bra
 const STRONGER_WINS_KEYS: [&str; 2] = ["sandbox.enabled", "sandbox.provider"];
 
 const POLICY_KEY: &str = "sandbox.network.policy";
+/// The key of the command that installs the dependencies.
+pub(crate) const SETUP_COMMAND_KEY: &str = "sandbox.setup_command";
 const ALLOWED_KEY: &str = "sandbox.network.allowed";
 
 /// The layer that a value comes from.
@@ -81,11 +83,14 @@ pub(crate) fn merge_settings(layers: &ConfigLayers) -> Result<MergedSettings, Co
     let chooses_sandbox = requested
         .as_ref()
         .is_some_and(RequestedSettings::chooses_sandbox);
-    if let Some((file, provider)) = agent_loop::sandbox_provider(layers)?
-        && !chooses_sandbox
-    {
-        merge.use_file(&file);
-        merge.apply_key("sandbox.provider", &provider.into());
+    if let Some(settings) = agent_loop::agent_loop_settings(layers)? {
+        merge.use_file(&settings.file);
+        if let Some(provider) = settings.provider.filter(|_| !chooses_sandbox) {
+            merge.apply_key("sandbox.provider", &provider.into());
+        }
+        if let Some(command) = settings.setup_command {
+            merge.apply_key(SETUP_COMMAND_KEY, &command.into());
+        }
     }
     if let (Some(file), Some(requested)) = (&file, requested) {
         merge.use_file(file);

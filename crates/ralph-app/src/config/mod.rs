@@ -34,7 +34,7 @@ pub use approvals::{ApprovalRecord, Approvals};
 pub use env::{Environment, NoStateDirError};
 pub use error::ConfigFileError;
 pub use layered_models::{load_profiles, user_sends_key};
-pub(crate) use layered_settings::merge_settings;
+pub(crate) use layered_settings::{SETUP_COMMAND_KEY, merge_settings};
 pub use layered_settings::{ValueOrigin, load_settings, load_user_settings, user_provider};
 pub use layers::{ConfigLayers, Layered, TrustFindings};
 pub use models::{KeyDestinations, ModelProfile, ModelProfiles, ProfileError, origin};

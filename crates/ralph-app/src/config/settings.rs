@@ -1,9 +1,12 @@
 //! `ralph.toml`: the settings of a project.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use ralph_core::net::ProviderTool;
+use ralph_core::ecosystem::{MAX_DEPENDENCY_FILES, PackageEcosystem};
+use ralph_core::net::{Allowlist, ProviderTool};
 use ralph_core::outage::OutagePolicy;
+use ralph_core::path::WorkspacePath;
 use ralph_core::plan::GitIdentity;
 use ralph_core::task::BranchName;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -49,6 +52,14 @@ pub struct SandboxSettings {
     pub reuse_container: bool,
     /// Whether an image that exists locally is not pulled again.
     pub use_local_image: bool,
+    /// The command that installs the dependencies; empty means none.
+    pub setup_command: String,
+    /// The files whose content decides whether set-up runs again; empty means that they are found.
+    #[serde(deserialize_with = "deserialize_lockfiles")]
+    pub lockfiles: Vec<String>,
+    /// The registries that are reachable during set-up, by ecosystem.
+    #[serde(deserialize_with = "deserialize_registries")]
+    pub registries: BTreeMap<PackageEcosystem, Vec<String>>,
     pub network: NetworkSettings,
     pub resources: ResourceSettings,
     pub docker: DockerEngineSettings,
@@ -63,6 +74,9 @@ impl Default for SandboxSettings {
             base_image: String::new(),
             reuse_container: true,
             use_local_image: true,
+            setup_command: String::new(),
+            lockfiles: Vec::new(),
+            registries: BTreeMap::new(),
             network: NetworkSettings::default(),
             resources: ResourceSettings::default(),
             docker: DockerEngineSettings::default(),
@@ -245,6 +259,31 @@ fn deserialize_reuse<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool,
     Err(serde::de::Error::custom(
         "`false` is not supported: one container serves all iterations of a run; remove the line",
     ))
+}
+
+fn deserialize_lockfiles<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error> {
+    let paths = Vec::<String>::deserialize(deserializer)?;
+    if paths.len() > MAX_DEPENDENCY_FILES {
+        let why = format!("more than {MAX_DEPENDENCY_FILES} lockfiles");
+        return Err(serde::de::Error::custom(why));
+    }
+    let parse = |path: &String| {
+        let parsed = WorkspacePath::parse(path).map_err(serde::de::Error::custom)?;
+        Ok(parsed.as_str().to_owned())
+    };
+    paths.iter().map(parse).collect()
+}
+
+fn deserialize_registries<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<PackageEcosystem, Vec<String>>, D::Error> {
+    let registries = BTreeMap::<PackageEcosystem, Vec<String>>::deserialize(deserializer)?;
+    for hosts in registries.values() {
+        Allowlist::parse(hosts.iter().map(String::as_str)).map_err(serde::de::Error::custom)?;
+    }
+    Ok(registries)
 }
 
 fn deserialize_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {

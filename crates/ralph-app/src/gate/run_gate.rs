@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ralph_core::budget::{Budget, BudgetLimits as Budgets};
 use ralph_core::money::Usd;
-use ralph_core::net::{AllowlistEntry, EgressReason, Endpoint, Host};
+use ralph_core::net::{Allowlist, AllowlistEntry, EgressReason, Endpoint, Host};
 use ralph_core::ports::{Allowance, GateControl, GateEvent, ProviderFailure};
 use ralph_gate::{
     BlockedHostNotice, Charge, CostMeter, Gate, GateAuditRecord, GateSink, ProviderToolUse,
@@ -261,6 +261,22 @@ impl GateControl for RunGate {
         }
         gate.allow(entry);
         Ok(())
+    }
+
+    fn set_setup_hosts(&self, hosts: &[String]) {
+        let Some(gate) = self.gate.get() else {
+            return;
+        };
+        let mut allowed = Allowlist::default();
+        for host in hosts {
+            match AllowlistEntry::parse(host) {
+                // A host with a credential of the run stays reachable through its port only.
+                Ok(entry) if gate.permanent_refusal(&entry).is_none() => allowed.add(entry),
+                Ok(_) => tracing::warn!("`{host}` cannot be reached during set-up"),
+                Err(error) => tracing::warn!(%error, "`{host}` cannot be reached during set-up"),
+            }
+        }
+        gate.set_setup_hosts(allowed);
     }
 
     fn reset_blocked_host(&self, host: &str) {

@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+use ralph_core::ecosystem::dependency_files;
 use ralph_core::id::CommitId;
-use ralph_core::image::{AgentImage, ImageEffort};
+use ralph_core::image::{
+    AgentImage, ImageEffort, ImageSource, ProjectConfig, ProjectConfigFile, ProjectConfigFileKind,
+};
 use ralph_core::plan::RunPlan;
+use ralph_engine::git::{GitError, HostGit};
 
 use super::ImageProgressSink;
 use super::engine::problem_error;
@@ -13,6 +17,9 @@ use crate::error::{AppError, ErrorDetails};
 use crate::providers::Providers;
 use crate::providers::image::{ImageBase, ImageError, ImageProject, ImageRecipe};
 use crate::trust::unapproved_image;
+
+/// The most bytes of lockfiles and manifests in the context of an image.
+const MAX_CONTEXT_BYTES: usize = 32 << 20;
 
 /// Sets the image of a container plan and builds missing parts of it: the agent's image and the
 /// project's layer. The project's part is read from the commit that the run starts from.
@@ -33,7 +40,7 @@ pub(crate) async fn ensure_image(
             "correct `sandbox_image` in the task file, or `image` in ralph.toml",
         )
     })?;
-    let project = load_project(plan.repo.as_ref(), &plan.base, providers).await?;
+    let mut project = load_project(plan.repo.as_ref(), &plan.base, providers).await?;
     // The branch may have moved since the user's approval.
     if let Some(proposal) = unapproved_image(&project.config, &app.layers()) {
         return Err(AppError::usage(
@@ -41,6 +48,11 @@ pub(crate) async fn ensure_image(
             proposal.allows,
             "review and approve it with `ralph trust`",
         ));
+    }
+    // After the approval, which is about the files of `.agent-loop` only.
+    if project.config.image_source() == Some(ImageSource::Dockerfile) {
+        let source = (plan.repo.as_ref(), &plan.base);
+        add_dependency_files(&mut project.config, source, &providers.git()?).await?;
     }
     let recipe = ImageRecipe {
         agent,
@@ -51,6 +63,44 @@ pub(crate) async fn ensure_image(
     let images = images.map_err(|error| problem_error(&error.problem()))?;
     let ensured = images.ensure(&recipe, effort, progress).await;
     container.image = ensured.map_err(|error| build_error(&error))?.to_string();
+    Ok(())
+}
+
+/// Adds the lockfiles and manifests of the project, so that its Dockerfile can copy them. A file of
+/// `.agent-loop` with the same path precedes.
+async fn add_dependency_files(
+    config: &mut ProjectConfig,
+    (repository, base): (&Path, &CommitId),
+    git: &HostGit,
+) -> Result<(), AppError> {
+    let unreadable = |error: GitError| {
+        let what = format!("cannot read the lockfiles of `{}`", repository.display());
+        AppError::runtime(what, error.to_string(), error.hint())
+    };
+    let base = base.as_str();
+    let listing = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", base];
+    let listed = git.run_as_user(repository, &listing).await;
+    let listed = listed.map_err(unreadable)?;
+    let mut room = MAX_CONTEXT_BYTES;
+    for path in dependency_files(listed.split('\0'), &[]) {
+        let object = format!("{base}:{path}");
+        let text = git
+            .run_as_user(repository, &["cat-file", "blob", &object])
+            .await
+            .map_err(unreadable)?;
+        // A binary lockfile was changed by the conversion to text.
+        if config.files.contains_key(&path)
+            || text.contains(char::REPLACEMENT_CHARACTER)
+            || text.len() > room
+        {
+            tracing::debug!("`{path}` is not in the context of the image");
+            continue;
+        }
+        room -= text.len();
+        let kind = ProjectConfigFileKind::Regular;
+        let bytes = text.into_bytes();
+        config.files.insert(path, ProjectConfigFile { kind, bytes });
+    }
     Ok(())
 }
 

@@ -67,6 +67,7 @@ impl ProjectInspection {
             comment: None,
             base_branch,
             test_commands: self.project.test_commands.clone(),
+            setup_command: self.project.setup_command.clone(),
             sandbox: self.sandbox.task_value(),
             worker: self.worker.task_value(),
             spending: self.worker.spending(),

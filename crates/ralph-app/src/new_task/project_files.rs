@@ -29,6 +29,8 @@ pub(super) fn detect_in(directory: &Path, top: &Path) -> DetectedProject {
         test.command = format!("cd {} && {}", shell_quoted(relative), test.command);
         test.origin = format!("{} in {relative}", test.origin);
     }
+    let setup = project.setup_command.take();
+    project.setup_command = setup.map(|setup| format!("cd {} && {setup}", shell_quoted(relative)));
     project
 }
 

@@ -66,6 +66,7 @@ pub async fn create_for_run(
         )),
         base_branch: None,
         test_commands,
+        setup_command: None,
         sandbox,
         worker,
         spending,

@@ -18,6 +18,7 @@ mod repository;
 mod request;
 pub(crate) mod sandbox_choice;
 pub mod secrets;
+mod setup;
 mod source_repository;
 mod task_file;
 pub mod worker;

@@ -17,7 +17,9 @@ use ralph_engine::git::{GitVersion, HostGit};
 use super::request::RunRequest;
 use super::source_repository::{SourceRepository, free_branch};
 use super::task_file::{describe_finding, rejected};
-use super::{agent_script, container, network, pinned_settings, sandbox_choice, secrets, worker};
+use super::{
+    agent_script, container, network, pinned_settings, sandbox_choice, secrets, setup, worker,
+};
 use crate::agent::AgentAccess;
 use crate::app::App;
 use crate::error::AppError;
@@ -92,11 +94,11 @@ async fn complete(
     let model_key = providers.models.key_status(&choice);
     let source = SourceRepository::find(request, task, file, &git, app).await?;
     require_agent_script(access, &source, &git, purpose).await?;
-    let title = (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string());
     let wanted = unprotected_branch(task, app)?;
     let branch = free_branch(&wanted, &source.path, &git, providers).await?;
     let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
     let (network, unused_list_notice) = network.unzip();
+    let setup = setup::plan_setup(contract, &source, network.as_ref(), &git, app).await?;
     let mut notices = source.notices(&git, file).await;
     let others = [
         unused_list_notice.flatten(),
@@ -104,11 +106,11 @@ async fn complete(
         secrets::unredacted_warning(&providers.redactor),
         sandbox_choice::weaker_sandbox_notice(request, contract, &sandbox),
     ];
-    notices.extend(others.into_iter().flatten());
+    notices.extend(others.into_iter().flatten().chain(setup.notices));
     let plan = RunPlan {
         run: new_id(providers.clock.now()),
         task_id: contract.task_id.clone(),
-        title,
+        title: (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string()),
         task_file: file.to_string_lossy().into_owned(),
         contract: contract::digest(task),
         repo: source.path.to_string_lossy().into_owned(),
@@ -127,6 +129,7 @@ async fn complete(
         scm: "local".into(),
         delivery: delivery_for(contract),
         limits: contract.limits().changed_by(&request.limits),
+        setup: setup.plan,
         test_command: contract.test_command.clone().unwrap_or_default(),
         checkboxes: task.checkboxes.len(),
         mode: contract.mode,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ralph_core::id::CommitId;
+use ralph_core::image::ProjectConfig;
 use ralph_core::task::TaskFile;
 use ralph_engine::git::{GitError, HostGit};
 use ralph_engine::journal::RunOutline;
@@ -60,8 +61,38 @@ impl SourceRepository {
     /// Returns the differences between the user's working directory and a sandbox.
     pub(crate) async fn notices(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
         let mut notices = self.uncommitted(git, task_file).await;
+        notices.extend(self.uncommitted_image_files(git).await);
         notices.extend(repository::work_tree_notices(&self.path, &self.base, git).await);
         notices
+    }
+
+    /// Reports changes of the files that define the image, which are read at the base commit.
+    async fn uncommitted_image_files(&self, git: &HostGit) -> Option<String> {
+        let directory = ProjectConfig::DIRECTORY;
+        let arguments = [
+            "status",
+            "--porcelain",
+            "--untracked-files=all",
+            "--",
+            directory,
+        ];
+        let status = match git.run_as_user(&self.path, &arguments).await {
+            Ok(status) => status,
+            Err(error) => {
+                // A bare repository has no work tree.
+                tracing::debug!(%error, "no uncommitted files of `{directory}` are known");
+                return None;
+            }
+        };
+        // Settings of ralph are read from the working directory.
+        let settings = format!("{directory}/config.json");
+        let mut changed = status.lines().filter_map(|line| line.get(3..));
+        changed.any(|path| path != settings).then(|| {
+            format!(
+                "uncommitted files in `{directory}/` are not used: the image is defined by commit {}",
+                self.base.short()
+            )
+        })
     }
 
     /// Reports the parts of the user's working directory that are not copied.

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ralph_core::id::RunId;
+use ralph_engine::durable::StoreError;
+use ralph_engine::setup::SetupCache;
 use ralph_engine::store::{RunDir, StateDir};
 use serde::Serialize;
 
@@ -64,6 +66,11 @@ pub struct GcReport {
     pub bytes: u64,
     /// The disk space of the runs that are removed, or would be.
     pub removed_bytes: u64,
+    /// The disk space of stored results of set-up, which all runs of a repository share.
+    pub setup_bytes: u64,
+    /// The disk space of the results of set-up that were removed: those of ended runs, and the least
+    /// recently used above the limits.
+    pub removed_setup_bytes: u64,
 }
 
 /// Reports the disk space of each run, and removes finished runs that are older than a limit.
@@ -91,6 +98,7 @@ pub async fn collect_garbage(
         }
         runs.push(entry);
     }
+    let (setup_bytes, removed_setup_bytes) = setup_use(&state, mode)?;
     let size = |entry: &GcEntry| entry.bytes + entry.sandbox_bytes;
     let removed = runs
         .iter()
@@ -99,8 +107,29 @@ pub async fn collect_garbage(
         dry_run: mode == GcMode::DryRun,
         bytes: runs.iter().map(size).sum(),
         removed_bytes: removed.map(size).sum(),
+        setup_bytes,
+        removed_setup_bytes,
         runs,
     })
+}
+
+/// Returns the disk space of stored results of set-up, and the part that was removed.
+fn setup_use(state: &StateDir, mode: GcMode) -> Result<(u64, u64), AppError> {
+    let failed = |source| StoreError {
+        doing: "clean",
+        path: state.setup_results(),
+        source,
+    };
+    let bytes = SetupCache::disk_use(state).map_err(failed)?;
+    if mode == GcMode::DryRun {
+        return Ok((bytes, 0));
+    }
+    let is_open = |id: &RunId| {
+        let run = state.run(id).state();
+        run.is_ok_and(|run| keep_reason(&run).is_some())
+    };
+    let removed = SetupCache::collect_garbage(state, is_open).map_err(failed)?;
+    Ok((bytes, removed))
 }
 
 fn examine(id: &RunId, dir: &RunDir, older_than: Duration, app: &App) -> GcEntry {

@@ -1,5 +1,6 @@
 //! Combines the detectors of all ecosystems.
 
+use super::dependencies::propose_setup_command;
 use super::project_files::ProjectFiles;
 use super::{build_tools, javascript, languages, python};
 
@@ -28,6 +29,8 @@ pub struct DetectedProject {
     pub languages: Vec<&'static str>,
     /// The preferred one first. A language's own runner precedes general build tools.
     pub test_commands: Vec<TestCommand>,
+    /// Installs the locked dependencies.
+    pub setup_command: Option<String>,
 }
 
 impl DetectedProject {
@@ -62,5 +65,6 @@ pub fn detect_project(files: &ProjectFiles) -> DetectedProject {
     python::detect(files, &mut project);
     languages::detect_others(files, &mut project);
     build_tools::detect(files, &mut project);
+    project.setup_command = propose_setup_command(files);
     project
 }

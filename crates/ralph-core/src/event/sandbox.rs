@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::CommitId;
-use crate::ports::SandboxId;
+use crate::id::{CommitId, Digest};
+use crate::ports::{ExecStatus, SandboxId};
 
 /// The purpose of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,26 @@ pub enum SandboxEvent {
     SandboxRemoved { sandbox: SandboxId },
     /// The repository is in the sandbox, on its branch.
     WorkspaceReady { branch: String, head: CommitId },
+    /// The dependencies are being installed in a sandbox.
+    SetupStarted { sandbox: SandboxId, command: String },
+    /// The dependencies were installed, or copied from an earlier set-up, or could not be installed.
+    SetupFinished {
+        sandbox: SandboxId,
+        command: String,
+        /// How the command ended; success if its result was copied.
+        ended: ExecStatus,
+        duration_ms: u64,
+        /// Whether the result of an earlier set-up was copied.
+        cached: bool,
+        /// Covers the command, the image, and the lockfiles and manifests.
+        digest: Digest,
+        /// Committed files that the command changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<String>,
+        /// The end of the output, if the command failed.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        output: String,
+    },
     /// The isolation of the sandbox was checked from inside, before work continues there.
     SandboxChecked {
         /// The observations, each in a few words.
@@ -47,6 +67,8 @@ impl SandboxEvent {
         "sandbox_created",
         "sandbox_removed",
         "workspace_ready",
+        "setup_started",
+        "setup_finished",
         "sandbox_checked",
         "tamper",
     ];

@@ -25,6 +25,8 @@ pub struct EgressRules {
     pub policy: EgressPolicy,
     /// Entries that the user added while the run was active.
     pub added: Allowlist,
+    /// The registries that are allowed only while dependencies are installed.
+    pub during_setup: Allowlist,
 }
 
 impl EgressRules {
@@ -33,7 +35,13 @@ impl EgressRules {
         Self {
             policy,
             added: Allowlist::default(),
+            during_setup: Allowlist::default(),
         }
+    }
+
+    /// Replaces the hosts that are allowed only during set-up.
+    pub fn set_setup_hosts(&mut self, hosts: Allowlist) {
+        self.during_setup = hosts;
     }
 
     /// Allows one more host.
@@ -45,6 +53,9 @@ impl EgressRules {
     pub fn decide(&self, endpoint: &Endpoint) -> EgressDecision {
         if self.added.covers(endpoint) {
             return EgressDecision::allowed(EgressReason::Listed, EgressDecider::Human);
+        }
+        if self.during_setup.covers(endpoint) {
+            return EgressDecision::allowed(EgressReason::Listed, EgressDecider::Policy);
         }
         let is_named = self.added.matches_host(&endpoint.host);
         match &self.policy {
@@ -68,6 +79,9 @@ impl EgressRules {
     pub fn decide_lookup(&self, host: &Host) -> EgressDecision {
         if self.added.matches_host(host) {
             return EgressDecision::allowed(EgressReason::Listed, EgressDecider::Human);
+        }
+        if self.during_setup.matches_host(host) {
+            return EgressDecision::allowed(EgressReason::Listed, EgressDecider::Policy);
         }
         match &self.policy {
             EgressPolicy::Deny => denied(EgressReason::BlockedByPolicy),

@@ -121,6 +121,9 @@ pub trait GateControl: Send + Sync {
     fn set_running_command(&self, _command: Option<&str>) {}
     /// Allows commands to reach a host, or returns the reason why that is impossible.
     fn allow_host(&self, host: &str) -> Result<(), String>;
+    /// Replaces the hosts that commands reach only during set-up; none ends set-up. Gates that allow
+    /// every host need not implement this.
+    fn set_setup_hosts(&self, _hosts: &[String]) {}
     /// Reports the next blocked connection to a host again. Gates that report every connection need
     /// not implement this.
     fn reset_blocked_host(&self, _host: &str) {}

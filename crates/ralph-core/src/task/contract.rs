@@ -59,6 +59,12 @@ pub struct Contract {
     /// Commands that the user may start in the mode `debug`, by id.
     #[serde(default)]
     pub debug_commands: BTreeMap<String, String>,
+    /// Installs the dependencies, before the work and before each check.
+    #[serde(default)]
+    pub setup_command: Option<String>,
+    /// The files whose content decides whether set-up runs again; empty means that they are found.
+    #[serde(default)]
+    pub lockfiles: Vec<String>,
     /// The command that must succeed.
     pub test_command: Option<String>,
     /// Further commands that must succeed.

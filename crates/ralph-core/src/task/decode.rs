@@ -12,8 +12,10 @@ use super::keys::{self, KeyLines};
 use super::repo_url::{RepoUrl, RepoUrlError};
 use super::yaml::{YamlKey, YamlNode};
 use crate::debug;
+use crate::ecosystem::MAX_DEPENDENCY_FILES;
 use crate::id::TaskId;
 use crate::lint::{self, LintFinding, excerpt};
+use crate::path::WorkspacePath;
 use crate::plan::EngineKind;
 
 /// The highest plausible number of iterations or minutes.
@@ -71,6 +73,8 @@ pub(super) fn decode(
         doctor_profile: option_safe_word(&mut root, "doctor_profile"),
         doctor_apply: root.choice("doctor_apply").unwrap_or_default(),
         debug_commands: debug_commands(&mut root),
+        setup_command: setup_command(&mut root, &mut remarks),
+        lockfiles: lockfiles(&mut root),
         test_command: test_command(&mut root, &mut remarks),
         verify_commands: verify_commands(&mut root, &mut remarks),
         verification: verification_settings(&mut root),
@@ -228,6 +232,54 @@ fn verification_settings(root: &mut FrontMatterSection<'_, '_>) -> VerificationS
         on_test_change: section.choice("on_test_change").unwrap_or_default(),
         protected: section.short_lines("protected", MAX_PATTERN_CHARS),
     }
+}
+
+/// Decodes the command that installs the dependencies. Unlike `test_command`, an empty one is an
+/// error: the line says that there is something to install.
+fn setup_command(
+    root: &mut FrontMatterSection<'_, '_>,
+    remarks: &mut Vec<LintFinding>,
+) -> Option<String> {
+    let text = root.text("setup_command")?;
+    let command = text.text.trim();
+    if command.is_empty() {
+        let message = "`setup_command` is empty";
+        let fix = "write the command that installs the dependencies, or remove the line";
+        root.report(
+            LintFinding::error("empty-command", message, fix),
+            text.location,
+        );
+        return None;
+    }
+    warn_multiline("setup_command", &text, remarks);
+    Some(command.to_owned())
+}
+
+fn lockfiles(root: &mut FrontMatterSection<'_, '_>) -> Vec<String> {
+    let mut paths = Vec::new();
+    for text in root.list("lockfiles") {
+        match WorkspacePath::parse(text.text) {
+            Ok(path) => paths.push(path.as_str().to_owned()),
+            Err(why) => {
+                let message = format!("`lockfiles` contains an invalid path: {why}");
+                let fix = "write paths of files relative to the root of the repository";
+                root.report(
+                    LintFinding::error("invalid-path", message, fix),
+                    text.location,
+                );
+            }
+        }
+    }
+    if paths.len() > MAX_DEPENDENCY_FILES {
+        let (count, limit) = (paths.len(), MAX_DEPENDENCY_FILES);
+        let message = format!("`lockfiles` has {count} paths, limit {limit}");
+        let finding = LintFinding::error("too-many", message, "name only lockfiles");
+        if let Some((key, _)) = root.entry("lockfiles") {
+            root.report(finding, key.location);
+        }
+    }
+    paths.truncate(MAX_DEPENDENCY_FILES);
+    paths
 }
 
 fn test_command(

@@ -7,7 +7,7 @@ use super::yaml::{YamlKey, YamlNode};
 use crate::lint::{LintFinding, excerpt};
 
 /// The top-level keys.
-pub(crate) const ROOT: [&str; 30] = [
+pub(crate) const ROOT: [&str; 32] = [
     "task_id",
     "repo_url",
     "base_branch",
@@ -28,6 +28,8 @@ pub(crate) const ROOT: [&str; 30] = [
     "doctor_profile",
     "doctor_apply",
     "debug_commands",
+    "setup_command",
+    "lockfiles",
     "test_command",
     "verify_commands",
     "verification",

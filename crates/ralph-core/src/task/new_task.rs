@@ -51,6 +51,8 @@ pub struct NewTask {
     pub base_branch: Option<BranchName>,
     /// The first one is used, the others are listed in a comment.
     pub test_commands: Vec<TestCommand>,
+    /// Proposed in a comment.
+    pub setup_command: Option<String>,
     /// `None` for the provider of the configuration.
     pub sandbox: Option<SandboxKind>,
     pub worker: NewTaskWorker,
@@ -139,6 +141,7 @@ impl NewTask {
             SpendingLimit::Tokens => "max_tokens_total: 2000000\n",
         });
         front.push('\n');
+        self.push_setup(&mut front);
         self.push_tests(&mut front);
         front
     }
@@ -177,6 +180,16 @@ impl NewTask {
                 push_comment(front, "engine: \"agent\"");
                 push_comment(front, "agent: \"claude\"");
             }
+        }
+    }
+
+    fn push_setup(&self, front: &mut String) {
+        if let Some(command) = &self.setup_command {
+            push_comment(
+                front,
+                "installs the dependencies before the work and before each check:",
+            );
+            push_comment(front, &format!("setup_command: {}", quoted(command)));
         }
     }
 

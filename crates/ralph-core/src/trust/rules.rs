@@ -87,6 +87,16 @@ pub const RULES: &[TrustRule] = &[
     ),
     harmless(Settings, "sandbox.reuse_container"),
     harmless(Settings, "sandbox.use_local_image"),
+    harmless(Settings, "sandbox.setup_command"),
+    harmless(Settings, "sandbox.lockfiles"),
+    row(
+        Settings,
+        "sandbox.registries.*",
+        Proposal,
+        TrustScope::Containers,
+        "commands that install dependencies in containers reach `{value}`",
+    )
+    .with_bound(TrustBound::Within),
     row(
         Settings,
         "sandbox.network.policy",
@@ -422,6 +432,8 @@ pub const RULES: &[TrustRule] = &[
     harmless(Task, "doctor_profile"),
     harmless(Task, "doctor_apply"),
     harmless(Task, "debug_commands"),
+    harmless(Task, "setup_command"),
+    harmless(Task, "lockfiles"),
     harmless(Task, "test_command"),
     harmless(Task, "verify_commands"),
     harmless(Task, "verification.baseline"),

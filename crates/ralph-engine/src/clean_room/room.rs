@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ralph_core::event::{SandboxEvent, SandboxPurpose};
 use ralph_core::id::CommitId;
-use ralph_core::plan::GitIdentity;
+use ralph_core::plan::{GitIdentity, SetupPlan};
 use ralph_core::ports::{Exec, ExecOutcome, Sandbox};
 use ralph_core::surface::{ChangedPath, PathChange};
 
@@ -20,6 +20,7 @@ use crate::prepare;
 use crate::recorder::Recorder;
 use crate::run::attend;
 use crate::services::Services;
+use crate::setup::{SetupInputs, SetupOrigin, install};
 use crate::workbench::Workbench;
 
 /// The files of a clean room: those of a commit, some of them optionally as in the base commit.
@@ -63,6 +64,8 @@ impl RoomTree {
 pub(crate) struct BranchBundle {
     file: PathBuf,
     branch: String,
+    /// The set-up of every room that the bundle is installed in.
+    setup: Option<SetupPlan>,
 }
 
 impl Drop for BranchBundle {
@@ -89,6 +92,7 @@ pub(super) async fn create_branch_bundle(
         // left behind.
         file: recorder.dir.repo().join("room.bundle"),
         branch: recorder.state().plan.branch.clone(),
+        setup: bench.setup.clone(),
     };
     bench.repo.bundle(&bundle.branch, &bundle.file).await?;
     Ok(bundle)
@@ -128,10 +132,14 @@ async fn execute_in_room(
         author: &GitIdentity::default(),
     })
     .await?;
-    git.check_out_commit(&tree.commit).await?;
-    if let Some(base) = &tree.base {
-        git.replace_files_from(base, &tree.restored, &tree.removed)
-            .await?;
+    check_out_tree(&git, tree).await?;
+    if let Some(setup) = &bundle.setup {
+        let failed = set_up_room(recorder, controls, room, setup, tree).await?;
+        // Set-up may have changed committed files or refs, and the check is about the commit.
+        check_out_tree(&git, tree).await?;
+        if let Some(failed) = failed {
+            return Ok(failed);
+        }
     }
     let fingerprint = RepoFingerprint::capture(room).await?;
     if fingerprint.head() != tree.commit.as_str() {
@@ -150,4 +158,60 @@ async fn execute_in_room(
         output: capture.finish(),
         changes: fingerprint.compare(room).await?,
     })
+}
+
+async fn check_out_tree(git: &SandboxGit<'_>, tree: &RoomTree) -> Result<(), RunError> {
+    git.check_out_commit(&tree.commit).await?;
+    match &tree.base {
+        Some(base) => {
+            git.replace_files_from(base, &tree.restored, &tree.removed)
+                .await
+        }
+        None => Ok(()),
+    }
+}
+
+/// Installs the dependencies in a clean room. Returns the result of the check if that failed: it is
+/// red, because the commit is not usable without its dependencies. A failure at the base commit is
+/// an error instead, because no work caused it.
+async fn set_up_room(
+    recorder: &mut Recorder,
+    controls: &mut Controls,
+    room: &dyn Sandbox,
+    setup: &SetupPlan,
+    tree: &RoomTree,
+) -> Result<Option<RoomResult>, RunError> {
+    let plan = &recorder.state().plan;
+    let is_base = tree.commit == plan.base && tree.base.is_none();
+    let inputs = SetupInputs::read(room, setup, plan).await?;
+    let origin = SetupOrigin::Commit {
+        tree: format!("{tree:?}"),
+        is_base,
+    };
+    let outcome = install(recorder, controls, room, setup, (&inputs, &origin)).await?;
+    if !outcome.changed.is_empty() && recorder.state().open.is_some() {
+        recorder.log_error(&format!(
+            "clean room: set-up `{}` changed committed files, which were restored: {}",
+            setup.command,
+            outcome.changed.join(", ")
+        ))?;
+    }
+    if outcome.ended.is_success() {
+        return Ok(None);
+    }
+    if is_base {
+        return Err(outcome.into_error(&setup.command));
+    }
+    let mut output = outcome.output;
+    let note = format!(
+        "\nset-up `{}` failed, so the check did not run\n",
+        setup.command
+    );
+    output.stderr.push_str(&note);
+    output.both.push_str(&note);
+    Ok(Some(RoomResult {
+        outcome: outcome.outcome,
+        output,
+        changes: RoomChanges::default(),
+    }))
 }

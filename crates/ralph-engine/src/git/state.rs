@@ -9,6 +9,7 @@ use ralph_core::ports::{Exec, SandboxError, WriteMode};
 use super::GitError;
 use super::sandbox::{STATUS_TIMEOUT, SandboxGit, TIMEOUT, scratch_path};
 use super::survey::{exclude_pathspecs, literal_pathspec};
+use super::work_tree::is_own_file;
 use crate::error::RunError;
 use crate::transfer;
 use crate::workspace::repo_path;
@@ -69,6 +70,18 @@ impl SandboxGit<'_> {
     pub(crate) async fn check_out_commit(&self, commit: &CommitId) -> Result<(), RunError> {
         self.git(&["update-ref", "HEAD", commit.as_str()]).await?;
         self.check_out().await
+    }
+
+    /// Returns the untracked files, ignored ones included, without the run's own. A directory without
+    /// committed files is one path.
+    pub(crate) async fn untracked_paths(&self) -> Result<Vec<String>, RunError> {
+        let listed = self
+            .git(&["ls-files", "-z", "--others", "--directory"])
+            .await?;
+        let paths = String::from_utf8_lossy(&listed).into_owned();
+        let paths = paths.split('\0').map(|path| path.trim_end_matches('/'));
+        let paths = paths.filter(|path| !path.is_empty() && !is_own_file(path));
+        Ok(paths.map(str::to_owned).collect())
     }
 
     /// Replaces files of the checkout by those of another commit, and removes others.

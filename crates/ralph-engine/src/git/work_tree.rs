@@ -80,7 +80,7 @@ fn push_entry(tree: &mut WorkTree, rest: &str, fields_before_path: usize) {
     }
 }
 
-fn is_own_file(path: &str) -> bool {
+pub(super) fn is_own_file(path: &str) -> bool {
     path == "ralph_task.md" || path == ".ralph" || path.starts_with(".ralph/")
 }
 

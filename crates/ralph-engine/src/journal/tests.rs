@@ -35,6 +35,7 @@ fn plan() -> RunPlan {
         scm: "local".into(),
         delivery: Delivery::PullRequest,
         limits: BudgetLimits::default(),
+        setup: None,
         test_command: "true".into(),
         checkboxes: 2,
         mode: ralph_core::task::RunMode::Autonomous,

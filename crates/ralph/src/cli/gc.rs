@@ -57,7 +57,8 @@ pub(super) async fn run(args: GcArgs, context: &Context) -> Result<ExitCode, App
 
 fn lines(report: &GcReport, now: jiff::Timestamp) -> Vec<StyledLine> {
     if report.runs.is_empty() {
-        return vec![StyledLine::from_text("no runs yet")];
+        let none = StyledLine::from_text("no runs yet");
+        return [none].into_iter().chain(setup_line(report)).collect();
     }
     let runs = report.runs.iter();
     let mut lines: Vec<StyledLine> = runs
@@ -73,7 +74,16 @@ fn lines(report: &GcReport, now: jiff::Timestamp) -> Vec<StyledLine> {
         format!("{all} in total, {old} removed")
     };
     lines.push(StyledLine::from_text(&total));
+    lines.extend(setup_line(report));
     lines
+}
+
+/// Describes the stored results of set-up, if there are any.
+fn setup_line(report: &GcReport) -> Option<StyledLine> {
+    let size = format::bytes(report.setup_bytes);
+    let removed = format::bytes(report.removed_setup_bytes);
+    let text = format!("{size} of installed dependencies for later runs, {removed} removed");
+    (report.setup_bytes > 0).then(|| StyledLine::from_text(&text))
 }
 
 fn entry_line(entry: &GcEntry, is_dry_run: bool, now: jiff::Timestamp) -> StyledLine {

@@ -343,7 +343,8 @@ fn greeted(greeting: &str) -> Project {
         .set("sandbox_image", BASE_IMAGE)
         .set("test_command", &format!("grep -q {greeting} /greeting"))
         .script(&[finish()]);
-    let dockerfile = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY greeting /greeting\n";
+    let dockerfile = "ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY greeting requirements.txt /\n";
+    project.commit("requirements.txt", "one\n");
     project.commit(".agent-loop/Dockerfile.sandbox", dockerfile);
     project.commit(".agent-loop/greeting", greeting);
     project

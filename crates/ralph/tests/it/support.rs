@@ -230,6 +230,7 @@ fn plan(id: &str, task: &str) -> RunPlan {
             max_iterations: Some(10),
             ..BudgetLimits::default()
         },
+        setup: None,
         test_command: "make test".into(),
         checkboxes: 2,
         mode: ralph_core::task::RunMode::Autonomous,

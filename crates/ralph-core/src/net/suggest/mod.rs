@@ -54,5 +54,19 @@ pub fn suggest(path: &str, bytes: &[u8]) -> Vec<HostSuggestion> {
     suggestions
 }
 
+/// Returns the hosts of all URLs in a settings file, in allowlist syntax, sorted and without
+/// duplicates.
+pub fn setting_hosts(text: &str) -> Vec<String> {
+    let found = parse::hosts(file::HostFileFormat::Settings, text).take(MAX_HOSTS);
+    let hosts = found.map(|(host, port)| match port {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_string(),
+    });
+    let mut hosts: Vec<String> = hosts.collect();
+    hosts.sort();
+    hosts.dedup();
+    hosts
+}
+
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ fn sentence(text: &str) -> TaskSentence {
 
 fn new_task(text: Option<&str>) -> NewTask {
     NewTask {
+        setup_command: None,
         sentence: text.map(sentence),
         comment: None,
         base_branch: Some(BranchName::parse("main").unwrap()),

@@ -94,7 +94,11 @@ fn sandbox_label(event: &SandboxEvent) -> Option<String> {
             SandboxPurpose::Work => "copying the repository into the sandbox".to_owned(),
             SandboxPurpose::CleanRoom => "verifying in a clean room".to_owned(),
         }),
+        SandboxEvent::SetupStarted { command, .. } => {
+            Some(format!("installing dependencies: {command}"))
+        }
         SandboxEvent::SandboxRemoved { .. }
+        | SandboxEvent::SetupFinished { .. }
         | SandboxEvent::WorkspaceReady { .. }
         | SandboxEvent::SandboxChecked { .. }
         | SandboxEvent::Tamper { .. } => None,

@@ -11,7 +11,7 @@ use ralph_core::state::RunState;
 
 use super::delivery::state_name;
 use super::pieces::{self, BAD, GOOD, field_line, quiet_line, warning_line};
-use super::{Style, budgets};
+use super::{Style, budgets, setup};
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 pub(super) fn run_lines(event: &RunEvent, state: &RunState, style: Style) -> Vec<StyledLine> {
@@ -116,6 +116,9 @@ pub(super) fn sandbox_lines(event: &SandboxEvent, state: &RunState) -> Vec<Style
                 "the repository is on `{branch}` at {head}"
             ))]
         }
+        SandboxEvent::SetupStarted { .. } | SandboxEvent::SetupFinished { .. } => {
+            setup::setup_lines(event, state)
+        }
         SandboxEvent::SandboxChecked { seen, .. } => {
             vec![quiet_line(&format!(
                 "checked from inside the sandbox: {}",
@@ -196,6 +199,7 @@ pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
         )
     }));
     lines.extend(plan.network.as_ref().and_then(uninspected_hosts_line));
+    lines.extend(plan.setup.iter().flat_map(setup::plan_lines));
     lines.extend([
         engine_line(plan),
         field_line("tests", &plan.test_command),

@@ -15,6 +15,7 @@ mod iteration;
 pub mod lifecycle;
 mod live;
 mod pieces;
+mod setup;
 
 pub use event_lines::{Style, event_lines, waiting_label};
 pub use live::live_line;

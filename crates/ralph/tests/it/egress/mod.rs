@@ -10,4 +10,5 @@ mod escapes;
 mod gated_sandbox;
 mod reporting;
 mod secrets;
+mod setup;
 mod tools;

@@ -48,6 +48,7 @@ pub(super) fn created() -> Event {
             max_cost: Usd::from_dollars(1.0),
             max_tokens: Some(20_000),
         },
+        setup: None,
         test_command: "make test".into(),
         checkboxes: 2,
         mode: ralph_core::task::RunMode::Autonomous,

@@ -1,0 +1,137 @@
+//! The set-up command in force, and the digest of everything that its result depends on.
+
+use std::collections::BTreeSet;
+
+use ralph_core::ecosystem::{MAX_DEPENDENCY_FILES, dependency_file, parent_directory};
+use ralph_core::id::Digest;
+use ralph_core::path::{SandboxPath, WorkspacePath};
+use ralph_core::plan::{RunPlan, SetupPlan, SetupSource};
+use ralph_core::ports::{Sandbox, SandboxEntryKind, SandboxError};
+use ralph_core::task::Contract;
+
+use crate::error::RunError;
+
+/// The largest lockfile that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// Returns the set-up of the plan with the command of the contract in force, which the user may have
+/// changed since.
+pub(crate) fn setup_in_force(plan: &RunPlan, contract: &Contract) -> Option<SetupPlan> {
+    let planned = plan.setup.clone();
+    let is_from_task = |setup: &SetupPlan| setup.source == SetupSource::Task;
+    match (&contract.setup_command, planned) {
+        (Some(command), Some(planned)) => Some(SetupPlan {
+            command: command.clone(),
+            ..planned
+        }),
+        (Some(command), None) => Some(SetupPlan {
+            command: command.clone(),
+            source: SetupSource::Task,
+            files: contract.lockfiles.clone(),
+            registries: Vec::new(),
+        }),
+        (None, planned) => planned.filter(|setup| !is_from_task(setup)),
+    }
+}
+
+/// Everything that the result of set-up depends on.
+pub(crate) struct SetupInputs {
+    command: String,
+    /// The sandbox provider and its image.
+    environment: String,
+    /// Digests of the lockfiles and manifests, by path; a missing file has none.
+    files: Vec<(String, Option<Digest>)>,
+}
+
+impl SetupInputs {
+    /// Reads the lockfiles and manifests of a sandbox: those of the plan, and others that appeared
+    /// beside them.
+    pub(crate) async fn read(
+        sandbox: &dyn Sandbox,
+        setup: &SetupPlan,
+        plan: &RunPlan,
+    ) -> Result<Self, RunError> {
+        let mut paths: BTreeSet<String> = setup.files.iter().cloned().collect();
+        let directories: BTreeSet<String> = setup
+            .files
+            .iter()
+            .map(|path| parent_directory(path).to_owned())
+            .chain([String::new()])
+            .collect();
+        for directory in directories {
+            paths.extend(dependency_files_in(sandbox, &directory).await?);
+        }
+        let mut files = Vec::new();
+        for path in paths.into_iter().take(2 * MAX_DEPENDENCY_FILES) {
+            let digest = file_digest(sandbox, &path).await?;
+            files.push((path, digest));
+        }
+        let image = plan.container.as_ref().map(|container| &container.image);
+        Ok(Self {
+            command: setup.command.clone(),
+            environment: format!("{} {}", plan.sandbox, image.map_or("", String::as_str)),
+            files,
+        })
+    }
+
+    /// Returns the digest of the inputs.
+    pub(crate) fn digest(&self) -> Digest {
+        let key = serde_json::json!([self.command, self.environment, self.files]);
+        Digest::compute(key.to_string().as_bytes())
+    }
+}
+
+/// Returns the paths of the lockfiles and manifests in a directory of the repository.
+async fn dependency_files_in(
+    sandbox: &dyn Sandbox,
+    directory: &str,
+) -> Result<Vec<String>, RunError> {
+    let path = if directory.is_empty() {
+        SandboxPath::repo()
+    } else {
+        match WorkspacePath::parse(directory) {
+            Ok(path) => SandboxPath::in_repo(&path),
+            Err(_) => return Ok(Vec::new()),
+        }
+    };
+    let entries = match sandbox.list(&path).await {
+        Ok(entries) => entries,
+        Err(error) if is_missing(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let files = entries
+        .into_iter()
+        .filter(|entry| entry.kind == SandboxEntryKind::File)
+        .filter(|entry| dependency_file(&entry.name).is_some());
+    Ok(files
+        .map(|entry| match directory {
+            "" => entry.name,
+            directory => format!("{directory}/{}", entry.name),
+        })
+        .collect())
+}
+
+async fn file_digest(sandbox: &dyn Sandbox, path: &str) -> Result<Option<Digest>, RunError> {
+    let Ok(path) = WorkspacePath::parse(path) else {
+        return Ok(None);
+    };
+    match sandbox
+        .read(&SandboxPath::in_repo(&path), MAX_FILE_BYTES)
+        .await
+    {
+        Ok(bytes) => Ok(Some(Digest::compute(&bytes))),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns whether the work, rather than the sandbox, is the reason that a file cannot be read.
+fn is_missing(error: &SandboxError) -> bool {
+    matches!(
+        error,
+        SandboxError::NotFound(_)
+            | SandboxError::NotRegular(_)
+            | SandboxError::Escapes(_)
+            | SandboxError::TooLarge { .. }
+    )
+}
