@@ -15,4 +15,5 @@ mod sweep;
 
 pub(crate) use automatic::prune_orphans;
 pub use report::{PruneEntry, PruneReport, PruneRequest, prune_sandboxes};
+pub use retention::OrphanPolicy;
 pub(crate) use run_sandboxes::RunSandboxes;
