@@ -91,6 +91,8 @@ pub struct RunState {
     pub head: CommitId,
     /// The last commit that was pushed.
     pub pushed: Option<CommitId>,
+    /// The number of the last record about a save of the run's files in the side ref.
+    pub saved_at: Option<u64>,
     /// The pull request.
     pub pull: Option<PullRequest>,
     /// Whether the user discarded the run's branch.
@@ -197,6 +199,7 @@ impl RunState {
             workspace_ready: false,
             head: plan.base.clone(),
             pushed: None,
+            saved_at: None,
             pull: None,
             discarded: false,
             ticked: BTreeSet::new(),
@@ -420,9 +423,8 @@ impl RunState {
             DeliveryEvent::Pushed { head, .. } => self.pushed = Some(head.clone()),
             DeliveryEvent::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
             DeliveryEvent::Discarded { .. } => self.discarded = true,
-            DeliveryEvent::ImportRefused { .. }
-            | DeliveryEvent::PushStarted { .. }
-            | DeliveryEvent::StateSaved { .. } => {}
+            DeliveryEvent::StateSaved { .. } => self.saved_at = Some(self.seq),
+            DeliveryEvent::ImportRefused { .. } | DeliveryEvent::PushStarted { .. } => {}
         }
     }
 }

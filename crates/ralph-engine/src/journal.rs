@@ -321,6 +321,11 @@ impl Journal {
         &self.state
     }
 
+    /// Returns the digest of the last record.
+    pub(crate) fn last_digest(&self) -> &Digest {
+        &self.last_digest
+    }
+
     /// Returns the active time of the run until now.
     pub fn active(&self) -> Duration {
         self.active_time.elapsed(self.clock.monotonic())

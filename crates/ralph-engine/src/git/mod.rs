@@ -32,7 +32,7 @@ mod work_tree;
 pub use change::IterationChange;
 pub use commit::{CommitExclusions, CommitOutcome, OwnFiles};
 pub use history::{Commit, History};
-pub use host::HostRepo;
+pub use host::{HostRepo, SnapshotFiles};
 pub use incoming::IncomingCommits;
 pub use nested::NestedRepository;
 pub use program::HostGit;
