@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::budget::{BudgetLimits, Spent};
 use crate::event::{
-    DeliveryEvent, Event, IterationMetrics, JournalRecord, RunEvent, SandboxEvent, SandboxPurpose,
-    VerificationEvent,
+    Adoption, DeliveryEvent, Event, IterationMetrics, JournalRecord, RunEvent, SandboxEvent,
+    SandboxPurpose, VerificationEvent,
 };
 use crate::gutter::IterationWindow;
 use crate::id::{CommitId, Digest};
@@ -19,6 +19,7 @@ use crate::run::{Command, FailReason, RunStatus};
 use crate::task::RunMode;
 use crate::verdict::{CheckResult, TestCount, VerifyFinding};
 
+mod adoption;
 mod baseline;
 mod consultation;
 mod crash_loop;
@@ -166,6 +167,8 @@ pub struct RunState {
     pub announced: AnnouncementCounts,
     /// The number of consecutive iterations without any change.
     pub idle: u32,
+    /// How the run was rebuilt after its directory was lost, if it was.
+    pub adoption: Option<Box<Adoption>>,
     /// The iteration in progress.
     pub open: Option<OpenIteration>,
 }
@@ -236,6 +239,7 @@ impl RunState {
             messages: Vec::new(),
             announced: AnnouncementCounts::default(),
             idle: 0,
+            adoption: None,
             open: None,
             plan: (**plan).clone(),
         })
@@ -290,6 +294,7 @@ impl RunState {
                 self.epoch = *epoch;
                 self.pid = Some(*pid);
             }
+            RunEvent::RunAdopted { adoption } => self.apply_adoption(adoption),
             RunEvent::StatusChanged { status } => {
                 if let RunStatus::Paused(reason) = status {
                     self.forget_crashes();

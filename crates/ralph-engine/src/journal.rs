@@ -347,6 +347,11 @@ pub fn read(path: &Path) -> Result<Vec<JournalRecord>, JournalError> {
     read_chain(path).map(|(records, _)| records)
 }
 
+/// Returns the digest of the last record of a journal with a valid chain.
+pub(crate) fn last_digest(path: &Path) -> Result<Digest, JournalError> {
+    read_chain(path).map(|(_, last)| last)
+}
+
 /// Returns the records from an offset in the file, and the offset of the next record.
 pub fn read_from(path: &Path, offset: u64) -> Result<(Vec<JournalRecord>, u64), JournalError> {
     use std::io::{Read as _, Seek as _, SeekFrom};

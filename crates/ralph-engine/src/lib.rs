@@ -26,9 +26,11 @@
 //! - [`inspect`] reads files, tree and diff of a workspace while the run works.
 //! - [`live_output`] writes the output of the running command or agent for readers that follow the
 //!   run.
+//! - [`adoption`] rebuilds a run whose directory was lost.
 //! - [`replies`] reads the recorded replies of an earlier run.
 
 mod actions;
+pub mod adoption;
 mod agent;
 mod artifacts;
 mod attend;

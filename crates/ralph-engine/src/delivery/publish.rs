@@ -332,7 +332,7 @@ async fn push_if_missing(
     if bench.repo.remote_ref(&remote, &reference).await?.as_ref() != Some(&head) {
         push_and_sync(recorder, bench, services, &head, &reference).await?;
         recorder.append(DeliveryEvent::Pushed { branch, head })?;
-        save_state(recorder, bench, services).await?;
+        save_state(recorder, bench, services, &RunStatus::Running).await?;
     }
     Ok(())
 }
@@ -384,7 +384,7 @@ async fn push(
     .await?;
     recorder.log_activity(&format!("pushed {} to {branch}", head.short()))?;
     recorder.append(DeliveryEvent::Pushed { branch, head })?;
-    save_state(recorder, bench, services).await
+    save_state(recorder, bench, services, &RunStatus::Running).await
 }
 
 fn pull_draft(

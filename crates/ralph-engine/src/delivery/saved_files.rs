@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use ralph_core::id::{Digest, RunId};
+use ralph_core::run::RunStatus;
 use serde::{Deserialize, Serialize};
 
 use crate::durable::StoreError;
@@ -46,6 +47,8 @@ pub(crate) struct SavedFiles {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SnapshotManifest {
     pub run: RunId,
+    /// The status that the run has or is about to get.
+    pub status: String,
     /// The number of the journal's last record.
     pub seq: u64,
     /// The digest of the journal's last record.
@@ -59,8 +62,9 @@ pub(crate) struct SnapshotManifest {
 }
 
 impl SnapshotManifest {
-    pub(crate) fn new(journal: &Journal, selected: &SavedFiles) -> Self {
+    pub(crate) fn new(journal: &Journal, status: &RunStatus, selected: &SavedFiles) -> Self {
         Self {
+            status: status.as_str().to_owned(),
             run: journal.state().plan.run.clone(),
             seq: journal.state().seq,
             sha256: journal.last_digest().clone(),

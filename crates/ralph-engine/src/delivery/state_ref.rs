@@ -2,6 +2,7 @@
 //! host, so that the run can be rebuilt if its directory is lost.
 
 use ralph_core::event::{DeliveryEvent, Event, RunEvent};
+use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
 use super::publish::push_and_sync;
@@ -15,18 +16,19 @@ use crate::workbench::Workbench;
 /// The most attempts to save: runs of the same task save under the same ref.
 const MAX_SAVE_ATTEMPTS: usize = 20;
 
-/// Saves the run's files, unless the settings forbid it or nothing was recorded since the last save.
+/// Saves the run's files with the status that the run has or is about to get, unless the settings forbid it or nothing was recorded since the last save.
 pub(crate) async fn save_state(
     recorder: &mut Recorder,
     bench: &Workbench,
     services: &Services,
+    status: &RunStatus,
 ) -> Result<(), RunError> {
     let state = recorder.state();
     if !is_due(state) {
         return Ok(());
     }
     let reference = format!("refs/ralph/{}", state.plan.task_id);
-    let event = match save(recorder, bench, services, &reference).await {
+    let event = match save(recorder, bench, services, (&reference, status)).await {
         Ok(event) => Event::Delivery(event),
         // The host's copy is authoritative; the side ref is only a backup.
         Err(error) => Event::Run(RunEvent::Notice {
@@ -47,11 +49,11 @@ async fn save(
     recorder: &mut Recorder,
     bench: &Workbench,
     services: &Services,
-    reference: &str,
+    (reference, status): (&str, &RunStatus),
 ) -> Result<DeliveryEvent, RunError> {
     recorder.files.sync()?;
     let selected = SavedFiles::select(recorder.dir.root())?;
-    let manifest = SnapshotManifest::new(&recorder.journal, &selected).to_json();
+    let manifest = SnapshotManifest::new(&recorder.journal, status, &selected).to_json();
     let (dir, repo, remote) = (recorder.dir.root(), &bench.repo, services.scm.remote());
     let files = SnapshotFiles {
         dir,

@@ -22,6 +22,7 @@ mod nested;
 mod program;
 mod project_config;
 mod sandbox;
+mod saved;
 mod state;
 mod survey;
 mod unlocked_diff;

@@ -6,9 +6,14 @@ use crate::run_fixture::{RunFixture, commit_action, git, write_action};
 
 async fn save_once(fixture: &mut RunFixture) {
     let run = &mut fixture.run;
-    save_state(&mut run.recorder, &run.bench, &run.services)
-        .await
-        .unwrap();
+    save_state(
+        &mut run.recorder,
+        &run.bench,
+        &run.services,
+        &RunStatus::Running,
+    )
+    .await
+    .unwrap();
 }
 
 #[tokio::test]
