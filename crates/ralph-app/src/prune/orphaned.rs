@@ -12,6 +12,9 @@ use crate::app::App;
 use crate::planning::container;
 use crate::providers::{LocalLimits, Providers};
 
+/// The longest wait for a Docker Engine: a list of runs must not hang with it.
+const MAX_LISTING: Duration = Duration::from_secs(10);
+
 /// A workspace with work of a run that has no directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrphanedSandbox {
@@ -41,14 +44,26 @@ impl OrphanedSandboxes {
         if let Err(problem) = orphans.add(&local, None, providers).await {
             tracing::warn!("cannot list the local sandboxes: {}", problem.what);
         }
-        orphans.docker_problem = match docker_engine(app).await {
-            Ok(engine) => {
-                let docker = SandboxInventory::docker(engine.clone(), providers);
-                orphans.add(&docker, engine, providers).await.err()
-            }
-            Err(problem) => Some(problem),
+        let listing = tokio::time::timeout(MAX_LISTING, orphans.add_containers(app, providers));
+        let listed = listing.await;
+        orphans.docker_problem = match listed {
+            Ok(listed) => listed.err(),
+            Err(_) => Some(ProviderProblem {
+                what: format!("the Docker Engine did not answer within {MAX_LISTING:?}"),
+                fix: "restart it, then try again".into(),
+            }),
         };
         orphans
+    }
+
+    async fn add_containers(
+        &mut self,
+        app: &App,
+        providers: &Providers,
+    ) -> Result<(), ProviderProblem> {
+        let engine = docker_engine(app).await?;
+        let docker = SandboxInventory::docker(engine.clone(), providers);
+        self.add(&docker, engine, providers).await
     }
 
     async fn add(

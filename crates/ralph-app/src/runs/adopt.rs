@@ -208,7 +208,12 @@ impl PendingAdoption {
                 SavedRunError::NoCommit { branch, .. } => {
                     format!("fetch the branch `{branch}`, then try again")
                 }
-                _ => "fetch the ref again, then try again".to_owned(),
+                SavedRunError::Git(_)
+                | SavedRunError::Store(_)
+                | SavedRunError::Journal(_)
+                | SavedRunError::NoJournal
+                | SavedRunError::OtherEnd { .. }
+                | SavedRunError::OtherRun(_) => "fetch the ref again, then try again".to_owned(),
             };
             AppError::runtime(what, error.to_string(), fix)
         };
@@ -307,7 +312,7 @@ impl PendingAdoption {
     }
 }
 
-/// Imports commits that the sandbox has beyond the snapshot, and its progress file.
+/// Imports the commits and files that the sandbox has beyond the snapshot.
 async fn import_saved(
     sandbox: &dyn Sandbox,
     (dir, repo): (&RunDir, &HostRepo),
@@ -315,6 +320,11 @@ async fn import_saved(
     providers: &Providers,
 ) -> Result<AdoptedCommits, AppError> {
     let task = contract::load_contract(dir, &state.contract).map_err(|e| engine_error(&e))?;
+    match SandboxCopy::read(sandbox).await {
+        Ok(copy) => copy.store_newer(state.iteration, dir, &providers.redactor)?,
+        // The snapshot suffices; the agent may have damaged its copies.
+        Err(error) => tracing::warn!(%error, "the files of the sandbox are left out"),
+    }
     let branch = state.plan.branch.as_str();
     let imported = adoption::import_commits(
         sandbox,

@@ -139,7 +139,10 @@ impl OrphanedRun {
     /// Summarizes the run like those with a directory.
     pub fn summary(&self, now: Timestamp) -> RunSummary {
         let created = self.sandbox.as_ref().and_then(|sandbox| sandbox.age);
-        let created = created.and_then(|age| now.checked_sub(age).map_or(None, Some));
+        let created = created
+            .into_iter()
+            .flat_map(|age| now.checked_sub(age))
+            .next();
         let saved_at = self.saved.as_ref().and_then(|saved| saved.at);
         RunSummary {
             id: self.run.clone(),
@@ -206,9 +209,9 @@ async fn saved_runs(repo: &Path, git: &HostGit) -> Vec<(RunId, SavedRun)> {
 fn parse_snapshot(line: &str) -> Option<(RunId, CommitId, Option<Timestamp>)> {
     let mut fields = line.splitn(3, ' ');
     let commit = CommitId::parse(fields.next()?)?;
-    let seconds = fields.next()?.parse::<i64>();
+    let seconds = fields.next()?.parse::<i64>().into_iter();
+    let at = seconds.flat_map(Timestamp::from_second).next();
     let run = RunId::parse(fields.next()?.strip_prefix(SUBJECT)?)?;
-    let at = seconds.map_or(None, |s| Timestamp::from_second(s).map_or(None, Some));
     Some((run, commit, at))
 }
 
@@ -238,7 +241,7 @@ mod tests {
         let (run, commit, at) = parsed.unwrap();
         assert_eq!(run.as_str(), "260301-100000-0001");
         assert_eq!(commit.as_str(), id);
-        assert_eq!(at, Timestamp::from_second(1_700_000_000).map_or(None, Some));
+        assert_eq!(at.unwrap().as_second(), 1_700_000_000);
         for line in [
             "",
             "x 1 State of run 260301-100000-0001",

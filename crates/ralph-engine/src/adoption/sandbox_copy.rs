@@ -68,16 +68,42 @@ impl SandboxCopy {
         })
     }
 
+    /// Writes the progress file and the files of iterations after `last` into the directory of a run
+    /// that has a snapshot.
+    pub fn store_newer(
+        &self,
+        last: u32,
+        dir: &RunDir,
+        redactor: &Redactor,
+    ) -> Result<(), StoreError> {
+        let is_newer = |path: &str| {
+            let number = path.strip_prefix("adopted/iterations/");
+            let number = number.and_then(|rest| rest.split('/').next());
+            number.is_some_and(|text| text.parse::<u32>().is_ok_and(|number| number > last))
+        };
+        let newer = self.files.iter();
+        let newer = newer.filter(|(path, _)| path == "files/progress.md" || is_newer(path));
+        write_files(newer, dir, redactor)
+    }
+
     /// Writes the files into a run's directory, redacted. Those of finished iterations are stored
     /// apart, because no journal vouches for them.
     pub fn store(&self, dir: &RunDir, redactor: &Redactor) -> Result<(), StoreError> {
-        for (path, bytes) in &self.files {
-            let path = dir.root().join(path);
-            path.parent().map_or(Ok(()), durable::create_dir)?;
-            durable::write(&path, &redactor.redact_bytes(bytes))?;
-        }
-        Ok(())
+        write_files(self.files.iter(), dir, redactor)
     }
+}
+
+fn write_files<'a>(
+    files: impl Iterator<Item = &'a (String, Vec<u8>)>,
+    dir: &RunDir,
+    redactor: &Redactor,
+) -> Result<(), StoreError> {
+    for (path, bytes) in files {
+        let path = dir.root().join(path);
+        path.parent().map_or(Ok(()), durable::create_dir)?;
+        durable::write(&path, &redactor.redact_bytes(bytes))?;
+    }
+    Ok(())
 }
 
 fn add_metrics(claimed: &mut ClaimedSpending, bytes: &[u8]) {

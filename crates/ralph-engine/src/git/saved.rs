@@ -65,8 +65,8 @@ impl HostRepo {
             let (meta, path) = entry.split_once('\t').unwrap_or((entry, ""));
             let mut fields = meta.split_whitespace();
             let is_file = matches!(fields.next(), Some("100644" | "100755"));
-            let size = fields.nth(2).and_then(|size| size.parse::<u64>().ok());
-            total = total.saturating_add(size.unwrap_or(u64::MAX));
+            let size = fields.nth(2).unwrap_or_default();
+            total = total.saturating_add(size.parse::<u64>().unwrap_or(u64::MAX));
             let top = path.split('/').next().unwrap_or_default();
             if !is_file || !SNAPSHOT_ENTRIES.contains(&top) || total > MAX_SNAPSHOT_BYTES {
                 return Err(GitError::Unexpected {
