@@ -131,6 +131,18 @@ impl Providers {
         DockerProvider::new(settings)
     }
 
+    /// Returns the sandbox provider of the Docker Engine at `engine` that creates containers from an
+    /// image.
+    pub fn docker_provider_with_image(
+        &self,
+        engine: Option<String>,
+        image: String,
+    ) -> DockerProvider {
+        let mut settings = DockerSettings::new(image, self.state.root());
+        settings.host = engine;
+        DockerProvider::new(settings)
+    }
+
     /// Returns the Docker sandbox provider of a plan. Without a plan it has no image and cannot create
     /// sandboxes.
     pub fn docker_provider(&self, container: Option<&ContainerPlan>) -> DockerProvider {

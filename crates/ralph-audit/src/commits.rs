@@ -49,6 +49,14 @@ fn check_recorded_commits(
     findings: &mut Findings,
 ) {
     let ids: BTreeSet<&str> = commits.iter().map(|commit| commit.id.as_str()).collect();
+    let adopted = adopted_commits(evidence, commits);
+    if adopted > 0 {
+        findings.note(format!(
+            "{adopted} commits were imported when the run was rebuilt; no record covers them"
+        ));
+    }
+    // The newest commit is the first.
+    let commits = &commits[..commits.len() - adopted];
     let mut actions: BTreeMap<&str, &str> = BTreeMap::new();
     for commit in commits.iter().rev() {
         for action in &commit.action_trailers {
@@ -84,6 +92,23 @@ fn check_recorded_commits(
             ));
         }
     }
+}
+
+/// Returns the number of commits, from the oldest, that were imported when a lost run was rebuilt.
+fn adopted_commits(evidence: &Evidence<'_>, commits: &[AuditCommit]) -> usize {
+    let mut heads = evidence.records("run_adopted").filter_map(|adopted| {
+        let mut next = evidence.journal.records.iter();
+        let imported = next.find(|record| {
+            record.number > adopted.number
+                && ["commits_imported", "status_changed"].contains(&record.kind())
+        });
+        imported.filter(|record| record.kind() == "commits_imported")
+    });
+    let Some(last) = heads.next_back() else {
+        return 0;
+    };
+    let position = commits.iter().position(|c| c.id == last.text("head"));
+    position.map_or(0, |position| commits.len() - position)
 }
 
 /// Finds trailers that name another run, or an action that this run did not start.

@@ -27,6 +27,16 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
         }
     }
     check_stored_contracts(evidence, &mut findings);
+    for adopted in evidence.records("run_adopted") {
+        let origin = match adopted.event()["adoption"]["source"].as_str() {
+            Some("state_ref") => "a snapshot in the repository",
+            _ => "the files of its sandbox, which the agent could write",
+        };
+        findings.note(format!(
+            "unverified origin ({}): the run was rebuilt from {origin}",
+            adopted.describe()
+        ));
+    }
     AuditOutcome::Checked(findings)
 }
 

@@ -55,6 +55,13 @@ impl<'a> Evidence<'a> {
         self.plan()[key].as_str().unwrap_or_default()
     }
 
+    /// Returns the repository that the run delivers to.
+    pub(super) fn repo_address(&self) -> &str {
+        let adopted = self.records("run_adopted").rev();
+        let mut moved = adopted.filter_map(|record| record.event()["adoption"]["repo"].as_str());
+        moved.next().unwrap_or_else(|| self.plan_text("repo"))
+    }
+
     /// Returns the run's id: the plan's, or else the name of the directory.
     pub(super) fn run_id(&self) -> String {
         match self.plan_text("run") {

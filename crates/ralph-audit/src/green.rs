@@ -199,7 +199,7 @@ fn check_delivered_commit(evidence: &Evidence<'_>, head: &str, findings: &mut Fi
 /// Checks the repository that was pushed to. Later changes by users are permitted, unless the head
 /// of the branch is an unverified commit.
 fn check_remote_branch(evidence: &Evidence<'_>, branch: &str, head: &str, findings: &mut Findings) {
-    let address = evidence.plan_text("repo");
+    let address = evidence.repo_address();
     let Some(repo) = local_repo_path(address) else {
         return findings.note(format!(
             "`{address}` is not on this machine and was not checked"

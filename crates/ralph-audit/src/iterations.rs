@@ -28,11 +28,29 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let mut findings = Findings::default();
     let numbers = IterationNumbers::read(evidence, &mut findings);
     let root = evidence.run_dir.join("iterations");
+    let missing = missing_files(evidence);
     for (number, record) in &numbers.finished {
+        let of_iteration = format!("iterations/{number}/");
+        if missing.iter().any(|path| path.starts_with(&of_iteration)) {
+            findings.note(format!(
+                "iteration {number} is incomplete: the snapshot that the run was rebuilt from omits files"
+            ));
+            continue;
+        }
         check_finished(&root, *number, record, &mut findings);
     }
     numbers.report_stray_dirs(&root, &mut findings);
     AuditOutcome::Checked(findings)
+}
+
+/// Returns the files that the copy of an adopted run omits.
+fn missing_files<'a>(evidence: &'a Evidence<'_>) -> Vec<&'a str> {
+    evidence
+        .records("run_adopted")
+        .filter_map(|record| record.event()["adoption"]["missing"].as_array())
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
 }
 
 /// The numbers of iterations according to the journal.
@@ -51,6 +69,10 @@ impl<'a> IterationNumbers<'a> {
         for record in &evidence.journal.records {
             match (record.kind(), record.event_u64("iteration")) {
                 ("run_opened", _) => numbers.reopened = true,
+                ("run_adopted", _) => {
+                    let claimed = record.event()["adoption"]["claimed"]["iterations"].as_u64();
+                    numbers.last = numbers.last.max(claimed.unwrap_or_default());
+                }
                 ("iteration_started", Some(number)) => numbers.start(number, record, findings),
                 ("iteration_finished", Some(number)) => numbers.finish(number, record, findings),
                 ("iteration_started" | "iteration_finished", None) => {

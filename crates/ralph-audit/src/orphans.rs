@@ -77,6 +77,12 @@ impl RecordedSandboxes {
                     }
                     sandboxes.known.insert(id);
                 }
+                // The sandboxes from before are unknown here, except the one in which the run continues.
+                "run_adopted" => {
+                    let adopted = record.event()["adoption"]["sandbox"].as_str();
+                    sandboxes = Self::default();
+                    sandboxes.known.extend(adopted.map(str::to_owned));
+                }
                 "sandbox_removed" => {
                     sandboxes.clean_rooms.remove(&id);
                     sandboxes.removed.insert(id);

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::id::Digest;
 
+mod adoption;
 mod agent;
 mod command;
 mod delivery;
@@ -27,6 +28,7 @@ mod run;
 mod sandbox;
 mod verification;
 
+pub use adoption::{Adoption, AdoptionSource, ClaimedSpending};
 pub use agent::AgentSessionEvent;
 pub use command::CommandEvent;
 pub use delivery::DeliveryEvent;

@@ -110,6 +110,9 @@ pub struct PinnedSettings {
     /// The timeout of one command, in minutes. Plans of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_timeout_minutes: Option<u32>,
+    /// Whether the run's files are saved under `refs/ralph/<task_id>`; `None` means yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_ref: Option<bool>,
 }
 
 /// The author and committer of commits.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::budget::{BudgetLimits, Spent};
 use crate::event::{
-    DeliveryEvent, Event, IterationMetrics, JournalRecord, RunEvent, SandboxEvent, SandboxPurpose,
-    VerificationEvent,
+    Adoption, DeliveryEvent, Event, IterationMetrics, JournalRecord, RunEvent, SandboxEvent,
+    SandboxPurpose, VerificationEvent,
 };
 use crate::gutter::IterationWindow;
 use crate::id::{CommitId, Digest};
@@ -19,6 +19,7 @@ use crate::run::{Command, FailReason, RunStatus};
 use crate::task::RunMode;
 use crate::verdict::{CheckResult, TestCount, VerifyFinding};
 
+mod adoption;
 mod baseline;
 mod consultation;
 mod crash_loop;
@@ -95,6 +96,8 @@ pub struct RunState {
     pub head: CommitId,
     /// The last commit that was pushed.
     pub pushed: Option<CommitId>,
+    /// The number of the last record about a save of the run's files in the side ref.
+    pub saved_at: Option<u64>,
     /// The pull request.
     pub pull: Option<PullRequest>,
     /// Whether the user discarded the run's branch.
@@ -168,6 +171,8 @@ pub struct RunState {
     pub announced: AnnouncementCounts,
     /// The number of consecutive iterations without any change.
     pub idle: u32,
+    /// How the run was rebuilt after its directory was lost, if it was.
+    pub adoption: Option<Box<Adoption>>,
     /// The iteration in progress.
     pub open: Option<OpenIteration>,
 }
@@ -203,6 +208,7 @@ impl RunState {
             setup_at_base: None,
             head: plan.base.clone(),
             pushed: None,
+            saved_at: None,
             pull: None,
             discarded: false,
             ticked: BTreeSet::new(),
@@ -239,6 +245,7 @@ impl RunState {
             messages: Vec::new(),
             announced: AnnouncementCounts::default(),
             idle: 0,
+            adoption: None,
             open: None,
             plan: (**plan).clone(),
         })
@@ -293,6 +300,7 @@ impl RunState {
                 self.epoch = *epoch;
                 self.pid = Some(*pid);
             }
+            RunEvent::RunAdopted { adoption } => self.apply_adoption(adoption),
             RunEvent::StatusChanged { status } => {
                 if let RunStatus::Paused(reason) = status {
                     self.forget_crashes();
@@ -445,9 +453,8 @@ impl RunState {
             DeliveryEvent::Pushed { head, .. } => self.pushed = Some(head.clone()),
             DeliveryEvent::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
             DeliveryEvent::Discarded { .. } => self.discarded = true,
-            DeliveryEvent::ImportRefused { .. }
-            | DeliveryEvent::PushStarted { .. }
-            | DeliveryEvent::StateSaved { .. } => {}
+            DeliveryEvent::StateSaved { .. } => self.saved_at = Some(self.seq),
+            DeliveryEvent::ImportRefused { .. } | DeliveryEvent::PushStarted { .. } => {}
         }
     }
 }

@@ -96,7 +96,7 @@ async fn clean_up_sandbox(
         .await?;
     recorder.record_tampering(findings)?;
     bench.project(&recorder.files).await?;
-    save_state(recorder, bench, services).await?;
+    save_state(recorder, bench, services, status).await?;
     if *status == RunStatus::Succeeded {
         // Record it first: after a crash, a partly removed sandbox must not be used as the
         // workspace. The next process that opens the run removes a sandbox without a record.

@@ -321,6 +321,11 @@ impl Journal {
         &self.state
     }
 
+    /// Returns the digest of the last record.
+    pub(crate) fn last_digest(&self) -> &Digest {
+        &self.last_digest
+    }
+
     /// Returns the active time of the run until now.
     pub fn active(&self) -> Duration {
         self.active_time.elapsed(self.clock.monotonic())
@@ -340,6 +345,11 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 /// Returns the records of a journal with a valid chain; a torn last line is left out.
 pub fn read(path: &Path) -> Result<Vec<JournalRecord>, JournalError> {
     read_chain(path).map(|(records, _)| records)
+}
+
+/// Returns the digest of the last record of a journal with a valid chain.
+pub(crate) fn last_digest(path: &Path) -> Result<Digest, JournalError> {
+    read_chain(path).map(|(_, last)| last)
 }
 
 /// Returns the records from an offset in the file, and the offset of the next record.

@@ -27,9 +27,11 @@
 //! - [`live_output`] writes the output of the running command or agent for readers that follow the
 //!   run.
 //! - [`setup`] installs the dependencies of a project in a sandbox.
+//! - [`adoption`] rebuilds a run whose directory was lost.
 //! - [`replies`] reads the recorded replies of an earlier run.
 
 mod actions;
+pub mod adoption;
 mod agent;
 mod artifacts;
 mod attend;

@@ -64,6 +64,9 @@ pub(crate) async fn prepare_workspace(
                 is_new: false,
             });
         }
+        if journal.state().has_adopted_sandbox() {
+            return adopt_sandbox(journal, sandbox, (dir, repo), files, pinned, task).await;
+        }
         // Its preparation was interrupted: a fresh sandbox is faster than finding out which steps
         // are done.
         sandbox.remove().await?;
@@ -89,6 +92,34 @@ pub(crate) async fn prepare_workspace(
         workspace,
         findings: Vec::new(),
         is_new: true,
+    })
+}
+
+/// Prepares the sandbox of a lost run: its files stay, its repository is replaced by one that the
+/// agent never wrote to.
+async fn adopt_sandbox(
+    journal: &mut Journal,
+    sandbox: Box<dyn Sandbox>,
+    (dir, repo): (&RunDir, &HostRepo),
+    files: &HostFiles,
+    pinned: &PinnedTask,
+    task: String,
+) -> Result<PreparedWorkspace, RunError> {
+    let (plan, head) = (&journal.state().plan, journal.state().head.clone());
+    let branch = plan.branch.clone();
+    let author = commit_author(plan);
+    install_branch(&*sandbox, dir, repo, (&branch, &author)).await?;
+    let git = SandboxGit::new(&*sandbox);
+    git.reset_to_branch(&branch, &head, pinned.own_files())
+        .await?;
+    let workspace = Workspace::install(&*sandbox, files, task).await?;
+    sandbox.sync().await?;
+    journal.append(SandboxEvent::WorkspaceReady { branch, head })?;
+    Ok(PreparedWorkspace {
+        sandbox,
+        workspace,
+        findings: Vec::new(),
+        is_new: false,
     })
 }
 
@@ -195,8 +226,14 @@ pub(crate) async fn remove_orphaned_sandboxes(
 ) -> Result<(), RunError> {
     let run = journal.state().plan.run.to_string();
     let work = journal.state().sandbox.clone();
+    let is_adopted = journal.state().adoption.is_some();
     for info in sandboxes.list().await? {
         if info.labels.get("run") != Some(&run) || Some(&info.id) == work.as_ref() {
+            continue;
+        }
+        // A workspace from before the loss of the directory may contain the last copy of work.
+        let may_have_work = info.labels.get("purpose").is_none_or(|p| p != "clean_room");
+        if is_adopted && may_have_work {
             continue;
         }
         if let Some(sandbox) = sandboxes.attach(&info.id).await? {

@@ -244,6 +244,25 @@ impl RunDir {
         self.root.join("iterations").join(number.to_string())
     }
 
+    /// Returns the numbers of the finished iterations, in order. Those of an adopted run may start
+    /// later than at 1.
+    pub(crate) fn finished_iterations(&self) -> Result<Vec<u32>, StoreError> {
+        let directory = self.root.join("iterations");
+        let failed = StoreError::when("list", &directory);
+        let entries: io::Result<Vec<fs::DirEntry>> = match fs::read_dir(&directory) {
+            Ok(entries) => entries.collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        let entries = entries.map_err(failed)?;
+        let names = entries.iter().map(fs::DirEntry::file_name);
+        let mut numbers: Vec<u32> = names
+            .flat_map(|name| name.to_string_lossy().parse::<u32>())
+            .collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
     /// Returns the directory of an open iteration.
     pub fn open_iteration(&self, number: u32) -> PathBuf {
         self.root.join("iterations").join(format!("{number}.open"))

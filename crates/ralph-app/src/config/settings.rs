@@ -201,6 +201,8 @@ pub struct GitSettings {
     /// Branches that no run delivers; `*` stands for any text.
     #[serde(deserialize_with = "deserialize_branch_patterns")]
     pub protected_branches: Vec<String>,
+    /// Whether the files of a run are saved under `refs/ralph/<task_id>`.
+    pub state_ref: bool,
     /// The author of the commits.
     pub worktree: GitIdentity,
 }
@@ -209,6 +211,7 @@ impl Default for GitSettings {
     fn default() -> Self {
         Self {
             protected_branches: ["main", "master", "production"].map(String::from).into(),
+            state_ref: true,
             worktree: GitIdentity::default(),
         }
     }
@@ -376,6 +379,7 @@ mod tests {
     fn a_protected_branch_is_a_name_or_a_pattern() {
         let git = GitSettings {
             protected_branches: ["main", "release/*", "*-stable"].map(String::from).into(),
+            state_ref: true,
             worktree: GitIdentity::default(),
         };
         for (branch, pattern) in [
@@ -459,7 +463,7 @@ mod tests {
             ),
             (
                 "# a comment\n[git]\n  pr_bsae = 1\n",
-                "`ralph.toml` line 3, column 3: unknown field `pr_bsae`, expected `protected_branches` or `worktree`",
+                "`ralph.toml` line 3, column 3: unknown field `pr_bsae`, expected one of `protected_branches`, `state_ref`, `worktree`",
             ),
             (
                 "[sandbox]\nenabled = \"yes\"\n",

@@ -36,6 +36,7 @@ pub(crate) fn pin_settings(app: &App) -> Result<PinnedSettings, AppError> {
         doctor_profile,
         fallback_profile: app.environment().fallback_profile().map(str::to_owned),
         outage: settings.model.outage_policy(),
+        state_ref: (!settings.git.state_ref).then_some(false),
         author: Some(settings.git.worktree),
         command_timeout_minutes: Some(settings.sandbox.resources.timeout_minutes),
     })

@@ -10,7 +10,7 @@ use ralph_core::ports::{
 };
 use ralph_providers::sandbox::{DockerProvider, ExistingSandbox};
 
-use super::retention::{SandboxCreator, StateDirOwner};
+use super::retention::{SandboxContent, SandboxCreator, StateDirOwner};
 use crate::providers::{LocalLimits, Providers};
 
 /// A provider with sandboxes to prune.
@@ -27,6 +27,21 @@ pub(super) struct ListedSandbox {
     pub(super) state_dir_owner: StateDirOwner,
     pub(super) creator: SandboxCreator,
     pub(super) age: Option<Duration>,
+}
+
+impl ListedSandbox {
+    /// Returns whether the sandbox may contain work: it has a run and is not a clean room.
+    pub(super) fn content(&self) -> SandboxContent {
+        let is_clean_room = self
+            .labels
+            .get("purpose")
+            .is_some_and(|p| p == "clean_room");
+        if self.labels.contains_key("run") && !is_clean_room {
+            SandboxContent::Work
+        } else {
+            SandboxContent::NoWork
+        }
+    }
 }
 
 impl SandboxInventory {

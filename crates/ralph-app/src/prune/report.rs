@@ -8,7 +8,7 @@ use ralph_providers::sandbox::{DockerProvider, UnusedVolume};
 use serde::Serialize;
 
 use super::inventory::SandboxInventory;
-use super::retention::RetentionPolicy;
+use super::retention::{OrphanPolicy, RetentionPolicy};
 use super::sweep::{SweepMode, SweepOutcome, SweptSandbox, sweep};
 use crate::app::App;
 use crate::error::AppError;
@@ -26,6 +26,8 @@ pub struct PruneReport {
     pub removed: Vec<PruneEntry>,
     /// Items that are not stale.
     pub kept: Vec<PruneEntry>,
+    /// Sandboxes with work whose run has no directory; removed only on request.
+    pub orphaned: Vec<PruneEntry>,
     /// Stale items that could not be removed.
     pub failed: Vec<PruneEntry>,
     /// Notes about skipped providers.
@@ -57,6 +59,7 @@ pub struct PruneRequest {
     pub provider: Option<LocalOrDocker>,
     /// Also removes sandboxes of runs that were not resumed for this long.
     pub max_age: Option<Duration>,
+    pub orphans: OrphanPolicy,
     /// Whether nothing is removed.
     pub dry_run: bool,
 }
@@ -71,11 +74,11 @@ pub async fn prune_sandboxes(request: PruneRequest, app: &App) -> Result<PruneRe
     if request.provider != Some(LocalOrDocker::Docker) {
         let inventory = SandboxInventory::local(&providers);
         report
-            .sweep_provider(&inventory, request.max_age, &providers)
+            .sweep_provider(&inventory, request, &providers)
             .await?;
     }
     if request.provider != Some(LocalOrDocker::Local) {
-        let pruned = prune_docker(&mut report, request.max_age, app, &providers).await;
+        let pruned = prune_docker(&mut report, request, app, &providers).await;
         match (pruned, request.provider) {
             (Ok(()), _) => {}
             (Err(error), Some(_)) => return Err(error),
@@ -91,14 +94,14 @@ pub async fn prune_sandboxes(request: PruneRequest, app: &App) -> Result<PruneRe
 
 async fn prune_docker(
     report: &mut PruneReport,
-    max_age: Option<Duration>,
+    request: PruneRequest,
     app: &App,
     providers: &Providers,
 ) -> Result<(), AppError> {
     let engine = container::find_docker_engine(&app.settings()?, app).await?;
     let inventory = SandboxInventory::docker(engine.clone(), providers);
     report
-        .sweep_provider(&inventory, max_age, providers)
+        .sweep_provider(&inventory, request, providers)
         .await?;
     let provider = providers.docker_provider_at(engine);
     report
@@ -127,10 +130,10 @@ impl PruneReport {
     async fn sweep_provider(
         &mut self,
         inventory: &SandboxInventory,
-        max_age: Option<Duration>,
+        request: PruneRequest,
         providers: &Providers,
     ) -> Result<(), AppError> {
-        let policy = RetentionPolicy::for_command(max_age);
+        let policy = RetentionPolicy::for_command(request.max_age, request.orphans);
         let swept = sweep(inventory, &policy, self.mode(), providers).await;
         for swept in swept.map_err(provider_error)? {
             self.add(swept);
@@ -150,7 +153,11 @@ impl PruneReport {
         let list = match swept.outcome {
             SweepOutcome::Kept(why) => {
                 entry.why = why.to_string();
-                &mut self.kept
+                if why.is_orphaned() {
+                    &mut self.orphaned
+                } else {
+                    &mut self.kept
+                }
             }
             SweepOutcome::Removed(why) => {
                 entry.why = why.to_string();

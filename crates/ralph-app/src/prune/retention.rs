@@ -40,7 +40,7 @@ pub(super) enum SandboxCreator {
 pub(super) enum SandboxRunStatus {
     /// The sandbox has no run.
     NoRun,
-    /// The run no longer exists.
+    /// The run's directory no longer exists.
     Missing,
     /// A process works on the run.
     Held,
@@ -54,13 +54,32 @@ pub(super) enum SandboxRunStatus {
     ResumableElsewhere,
 }
 
+/// Whether a sandbox may contain work of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SandboxContent {
+    /// The workspace of a run, possibly with the last copy of its work.
+    Work,
+    /// A clean room, a selftest or an unlabeled sandbox: no work of a run.
+    NoWork,
+}
+
 /// The known facts about a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PruneCandidate {
     pub(super) state_dir_owner: StateDirOwner,
     pub(super) creator: SandboxCreator,
     pub(super) run_status: SandboxRunStatus,
+    pub(super) content: SandboxContent,
     pub(super) age: Option<Duration>,
+}
+
+/// The treatment of workspaces whose run has no directory any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrphanPolicy {
+    /// They are retained: they may contain the last copy of a run's work.
+    Keep,
+    /// The user asked for their removal.
+    Remove,
 }
 
 /// How long potentially useful sandboxes are retained.
@@ -70,14 +89,16 @@ pub(super) struct RetentionPolicy {
     pub(super) ended_runs: Duration,
     /// The time for sandboxes of resumable runs; `None` means forever.
     pub(super) resumable_runs: Option<Duration>,
+    pub(super) orphans: OrphanPolicy,
 }
 
 impl RetentionPolicy {
     /// Returns the policy for an explicit command.
-    pub(super) fn for_command(max_age: Option<Duration>) -> Self {
+    pub(super) fn for_command(max_age: Option<Duration>, orphans: OrphanPolicy) -> Self {
         Self {
             ended_runs: Duration::ZERO,
             resumable_runs: max_age,
+            orphans,
         }
     }
 
@@ -86,6 +107,7 @@ impl RetentionPolicy {
         Self {
             ended_runs: Duration::from_hours(24),
             resumable_runs: None,
+            orphans: OrphanPolicy::Keep,
         }
     }
 }
@@ -116,6 +138,26 @@ pub(super) enum KeepReason {
     ForInspection,
     /// The run can continue in the sandbox.
     Resumable,
+    /// The directory of the run is gone; the sandbox may contain the last copy of its work.
+    Orphaned,
+    /// The state directory is gone; the sandbox may contain the last copy of a run's work.
+    StateDirOrphaned,
+}
+
+impl KeepReason {
+    /// Returns whether only an explicit request removes the sandbox.
+    pub(super) fn is_orphaned(self) -> bool {
+        match self {
+            Self::Orphaned | Self::StateDirOrphaned => true,
+            Self::Foreign
+            | Self::UnknownOwner
+            | Self::MaybeInUse
+            | Self::Held
+            | Self::Unreadable
+            | Self::ForInspection
+            | Self::Resumable => false,
+        }
+    }
 }
 
 /// The reason for removing a sandbox.
@@ -145,12 +187,20 @@ pub(super) fn decide(candidate: &PruneCandidate, policy: &RetentionPolicy) -> Pr
         StateDirOwner::Unknown => PruneVerdict::Keep(KeepReason::UnknownOwner),
         // A directory of another machine never exists here.
         StateDirOwner::Missing => match candidate.creator {
+            SandboxCreator::Ended if is_protected(candidate, policy) => {
+                PruneVerdict::Keep(KeepReason::StateDirOrphaned)
+            }
             SandboxCreator::Ended => PruneVerdict::Remove(RemovalReason::StateDirMissing),
             SandboxCreator::MaybeAlive | SandboxCreator::Unknown | SandboxCreator::Unfinished => {
                 PruneVerdict::Keep(KeepReason::MaybeInUse)
             }
         },
     }
+}
+
+/// Returns whether a sandbox without a run directory may contain work that must not get lost.
+fn is_protected(candidate: &PruneCandidate, policy: &RetentionPolicy) -> bool {
+    candidate.content == SandboxContent::Work && policy.orphans == OrphanPolicy::Keep
 }
 
 fn decide_own(candidate: &PruneCandidate, policy: &RetentionPolicy) -> PruneVerdict {
@@ -161,6 +211,9 @@ fn decide_own(candidate: &PruneCandidate, policy: &RetentionPolicy) -> PruneVerd
         // Two machines may have directories of the same name and share one engine.
         (SandboxRunStatus::Missing | SandboxRunStatus::NoRun, SandboxCreator::MaybeAlive) => {
             PruneVerdict::Keep(KeepReason::MaybeInUse)
+        }
+        (SandboxRunStatus::Missing, _) if is_protected(candidate, policy) => {
+            PruneVerdict::Keep(KeepReason::Orphaned)
         }
         (
             SandboxRunStatus::Missing,
@@ -206,6 +259,12 @@ impl fmt::Display for KeepReason {
             Self::Unreadable => "the journal of its run cannot be read",
             Self::ForInspection => "its run has ended, and it is kept for inspection",
             Self::Resumable => "its run can be resumed",
+            Self::Orphaned => {
+                "the directory of its run is gone, and it may contain the last copy of the work"
+            }
+            Self::StateDirOrphaned => {
+                "its state directory is gone, and it may contain the last copy of a run's work"
+            }
         })
     }
 }

@@ -68,6 +68,7 @@ async fn sweep_one(
             state_dir_owner: sandbox.state_dir_owner,
             creator: sandbox.creator,
             run_status: status,
+            content: sandbox.content(),
             age: sandbox.age,
         };
         retention::decide(&candidate, policy)

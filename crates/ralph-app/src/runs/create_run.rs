@@ -6,6 +6,7 @@ use std::path::Path;
 use ralph_core::event::{Event, RunEvent};
 use ralph_core::id::RunId;
 use ralph_core::plan::RunPlan;
+use ralph_core::profile::ModelChoice;
 use ralph_engine::contract::PinnedTask;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::RunDir;
@@ -76,18 +77,24 @@ pub(super) async fn create(
         providers.redactor.clone(),
     )?;
     drop(creating);
-    // The plan names only the model. Without this record, a resumed run would treat a profile's
-    // script as one that is named directly, which replaces all profiles, and would not know a price
-    // that is not built in.
-    let is_recorded = choice.profile.is_some() || (choice.price.is_some() && !choice.is_local());
-    let chosen = is_recorded.then(|| {
-        Event::Run(RunEvent::ModelChosen {
-            choice: Box::new(choice),
-        })
-    });
+    let chosen = model_event(choice);
     let notices = notices
         .into_iter()
         .map(|message| Event::Run(RunEvent::Notice { message }));
     journal.append_all(chosen.into_iter().chain(notices))?;
     Ok(journal)
+}
+
+/// Returns the record of the chosen model, if the plan does not suffice.
+///
+/// The plan names only the model. Without this record, a resumed run would treat a profile's script as
+/// one that is named directly, which replaces all profiles, and would not know a price that is not
+/// built in.
+pub(super) fn model_event(choice: ModelChoice) -> Option<Event> {
+    let is_recorded = choice.profile.is_some() || (choice.price.is_some() && !choice.is_local());
+    is_recorded.then(|| {
+        Event::Run(RunEvent::ModelChosen {
+            choice: Box::new(choice),
+        })
+    })
 }

@@ -7,8 +7,10 @@
 //! - [`Notifier`] notifies the user when a process ends its work on a run.
 //! - [`prepare_continue`] resumes a run with other budgets.
 //! - [`remove_run`] and [`collect_garbage`] remove the directories of runs.
+//! - [`OrphanedRuns`] finds runs whose directory is gone, [`inspect_orphan`] rebuilds one.
 //! - [`RunSummary`] and [`SteeringDetails`] describe a run, [`FollowedRuns`] all unfinished ones.
 
+mod adopt;
 mod approval;
 mod continue_run;
 mod cost;
@@ -18,6 +20,7 @@ mod disk_use;
 mod followed_runs;
 mod notify;
 mod notify_channels;
+mod orphans;
 mod ready_run;
 mod removal;
 mod resume;
@@ -26,6 +29,7 @@ mod steering_details;
 mod summary;
 mod unfinished_run;
 
+pub use adopt::{AdoptedContract, AdoptionOptions, PendingAdoption, inspect_orphan};
 pub use approval::{ApprovalMode, StartQuestions, confirm_sandbox, require_approval};
 pub use continue_run::prepare_continue;
 pub use cost::{CostGrouping, CostReport, CostRow, CostTotals, cost_report};
@@ -34,6 +38,7 @@ pub use details::{BudgetEntry, CheckboxEntry, RunBudgets, RunDetails, VerifiedCo
 pub use disk_use::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
 pub use followed_runs::{DescribeActivity, FollowedRuns, RunActivity};
 pub use notify::Notifier;
+pub use orphans::{ORPHANED, OrphanedRun, OrphanedRuns, SavedRun};
 pub use ready_run::ReadyRun;
 pub use removal::{RemovalGuard, RemovedRun, remove_run};
 pub use resume::{ResumeOutcome, prepare_resume};

@@ -43,6 +43,9 @@ pub struct RunSummary {
     pub started_at: Option<jiff::Timestamp>,
     /// The time of the last record.
     pub updated_at: Option<jiff::Timestamp>,
+    /// How a run whose directory was lost was rebuilt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
 /// The tokens of all model calls.
@@ -94,6 +97,7 @@ impl RunSummary {
             }),
             started_at: Some(state.started_at),
             updated_at: Some(state.updated_at),
+            origin: state.adoption.as_ref().map(ToString::to_string),
         }
     }
 
@@ -131,6 +135,7 @@ impl RunSummary {
             pr: None,
             started_at: None,
             updated_at: None,
+            origin: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::LogPosition;
+use super::{Adoption, LogPosition};
 use crate::budget::{Budget, BudgetLimits};
 use crate::id::Digest;
 use crate::plan::RunPlan;
@@ -26,6 +26,8 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ralph: Option<String>,
     },
+    /// The directory of the run was lost, and the user confirmed that it is rebuilt from a copy.
+    RunAdopted { adoption: Box<Adoption> },
     /// The run has a new status.
     StatusChanged {
         #[serde(flatten)]
@@ -82,6 +84,7 @@ impl RunEvent {
     pub(super) const TYPES: &[&str] = &[
         "run_created",
         "run_opened",
+        "run_adopted",
         "status_changed",
         "contract_changed",
         "limits_changed",

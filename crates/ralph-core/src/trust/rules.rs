@@ -204,6 +204,14 @@ pub const RULES: &[TrustRule] = &[
         "failed requests to models are retried at least every {value}",
     ),
     harmless(Settings, "git.protected_branches"),
+    row(
+        Settings,
+        "git.state_ref",
+        UserOnly,
+        TrustScope::Every,
+        "the files of a run, with its prompts, are pushed to the repository that it delivers to",
+    )
+    .with_bound(TrustBound::Order(&["false", "true"])),
     harmless(Settings, "git.worktree.name"),
     harmless(Settings, "git.worktree.email"),
     harmless(Settings, "monitoring.show_progress"),

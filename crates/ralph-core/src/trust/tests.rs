@@ -48,6 +48,8 @@ fn a_value_that_allows_no_more_than_the_one_in_force_is_harmless() {
         sandbox.network.model_requests_per_minute | 0 | 10 | Proposal
         sandbox.network.model_requests_per_minute | 10 | 0 | Harmless
         sandbox.network.model_requests_per_minute | null | 10 | Proposal
+        git.state_ref | true | false | UserOnly
+        git.state_ref | false | true | Harmless
         monitoring.show_progress | false | true | Harmless
         some.new.key | 1 | 1 | UserOnly
     "#;

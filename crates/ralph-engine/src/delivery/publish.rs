@@ -1,6 +1,6 @@
 //! Delivery: pushes the branch, updates the pull request, grants or refuses success.
 
-use ralph_core::event::{DeliveryEvent, Event, IterationOutcome, RunEvent, VerificationEvent};
+use ralph_core::event::{DeliveryEvent, IterationOutcome, RunEvent, VerificationEvent};
 use ralph_core::id::CommitId;
 use ralph_core::plan::Delivery;
 use ralph_core::ports::{PullDraft, PullState};
@@ -10,12 +10,12 @@ use ralph_core::surface::{self, Surface};
 use ralph_core::verdict::{self, CheckResult, CompletionState};
 
 use super::pull_body;
+use super::state_ref::save_state;
 use super::test_changes::{add_test_changes, refused_test_changes, unapproved_test_changes};
 use super::verify::{CleanRoomReport, verify_commit};
 use crate::contract::PinnedTask;
 use crate::contract_change::set_ticks;
 use crate::error::RunError;
-use crate::git::GitError;
 use crate::recorder::Recorder;
 use crate::rules;
 use crate::run::Run;
@@ -33,17 +33,6 @@ pub(crate) enum DeliveryOutcome {
     /// The user must decide before it can succeed.
     NeedsApproval(PauseReason),
 }
-
-/// The files of a run that are saved under `refs/ralph/<task>`.
-const SAVED_FILES: [&str; 5] = [
-    "journal.jsonl",
-    "ralph_task.md",
-    "contracts",
-    "files",
-    "iterations",
-];
-/// The most attempts to save: runs of the same task save under the same ref.
-const MAX_SAVE_ATTEMPTS: usize = 20;
 
 /// Publishes the branch if due and returns whether the run has succeeded.
 pub(crate) async fn deliver(
@@ -343,13 +332,14 @@ async fn push_if_missing(
     if bench.repo.remote_ref(&remote, &reference).await?.as_ref() != Some(&head) {
         push_and_sync(recorder, bench, services, &head, &reference).await?;
         recorder.append(DeliveryEvent::Pushed { branch, head })?;
+        save_state(recorder, bench, services, &RunStatus::Running).await?;
     }
     Ok(())
 }
 
 /// Pushes a commit and waits until it would survive a power cut at the source host. The push is
 /// recorded after this.
-async fn push_and_sync(
+pub(super) async fn push_and_sync(
     recorder: &Recorder,
     bench: &Workbench,
     services: &Services,
@@ -394,7 +384,7 @@ async fn push(
     .await?;
     recorder.log_activity(&format!("pushed {} to {branch}", head.short()))?;
     recorder.append(DeliveryEvent::Pushed { branch, head })?;
-    Ok(())
+    save_state(recorder, bench, services, &RunStatus::Running).await
 }
 
 fn pull_draft(
@@ -428,49 +418,6 @@ fn pull_draft(
             PullState::Open
         },
     }
-}
-
-/// Saves the run's files under `refs/ralph/<task>`, here and at the source host.
-pub(crate) async fn save_state(
-    recorder: &mut Recorder,
-    bench: &Workbench,
-    services: &Services,
-) -> Result<(), RunError> {
-    let reference = format!("refs/ralph/{}", recorder.state().plan.task_id);
-    let remote = services.scm.remote().to_owned();
-    let message = format!("State of run {}\n", recorder.state().plan.run);
-    let (dir, repo) = (recorder.dir.root(), &bench.repo);
-    let snapshot = || repo.commit_snapshot(dir, &SAVED_FILES, &reference, &message);
-    let saved = async {
-        repo.fetch_if_missing(&remote, &reference).await?;
-        let mut commit = snapshot().await?;
-        let mut pushed = push_and_sync(recorder, bench, services, &commit, &reference).await;
-        for _ in 1..MAX_SAVE_ATTEMPTS {
-            let is_refused = matches!(
-                &pushed,
-                Err(RunError::Git(
-                    GitError::Moved { .. } | GitError::Failed { .. }
-                ))
-            );
-            if !is_refused {
-                break;
-            }
-            // Another run of the same task may have saved its files in the meantime.
-            repo.fetch_latest(&remote, &reference).await?;
-            commit = snapshot().await?;
-            pushed = push_and_sync(recorder, bench, services, &commit, &reference).await;
-        }
-        pushed.map(|()| commit)
-    };
-    let event = match saved.await {
-        Ok(commit) => Event::Delivery(DeliveryEvent::StateSaved { reference, commit }),
-        // The host's copy is authoritative; the side ref is only a backup.
-        Err(error) => Event::Run(RunEvent::Notice {
-            message: format!("the run's files were not saved to {reference}: {error}"),
-        }),
-    };
-    recorder.append(event)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -69,6 +69,9 @@ pub(crate) fn body(facts: &PullRequestFacts<'_>) -> String {
         state.cost,
         state.head
     );
+    if let Some(adoption) = &state.adoption {
+        let _ = writeln!(body, "- {adoption}");
+    }
     body.push_str(&agent_and_hosts(state));
     body.push_str(&changed_files(facts));
     body.push_str(END_MARKER);

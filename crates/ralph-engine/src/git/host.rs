@@ -30,6 +30,17 @@ pub struct HostRepo {
     object_dir: Option<PathBuf>,
 }
 
+/// The files of a snapshot.
+#[derive(Debug, Clone, Copy)]
+pub struct SnapshotFiles<'a> {
+    /// Only ralph writes this directory.
+    pub dir: &'a Path,
+    /// Relative to the directory.
+    pub paths: &'a [String],
+    /// A file that is not in the directory: its name and content.
+    pub generated: (&'a str, &'a [u8]),
+}
+
 impl HostRepo {
     pub(super) fn new(git: HostGit, path: PathBuf) -> Self {
         Self {
@@ -267,26 +278,35 @@ impl HostRepo {
     /// survives a power cut.
     pub async fn commit_snapshot(
         &self,
-        dir: &Path,
-        paths: &[&str],
+        files: &SnapshotFiles<'_>,
         reference: &str,
         message: &str,
     ) -> Result<CommitId, GitError> {
         let index = self.path.join("snapshot.index");
         durable::remove_leftover(&index);
         let with_tree = |args: &[&str]| {
-            let mut command = self.git.command(dir);
+            let mut command = self.git.command(files.dir);
             command
                 .env("GIT_DIR", &self.path)
-                .env("GIT_WORK_TREE", dir)
+                .env("GIT_WORK_TREE", files.dir)
                 .env("GIT_INDEX_FILE", &index)
                 .args(args);
             command
         };
-        let mut add = vec!["add", "--force", "--"];
-        add.extend(paths);
-        let added = bounded::output(&mut with_tree(&add), "add", b"").await?;
-        successful_stdout("add", &added)?;
+        let (name, content) = files.generated;
+        let blob = self
+            .run_with_input(&["hash-object", "-w", "--stdin"], content)
+            .await?;
+        let entry = format!("100644,{},{name}", blob.trim());
+        let update = ["update-index", "--add", "--remove", "-z", "--stdin"];
+        let list = files.paths.join("\0");
+        for (args, input) in [
+            (&update[..], list.as_bytes()),
+            (&["update-index", "--add", "--cacheinfo", &entry], b""),
+        ] {
+            let added = bounded::output(&mut with_tree(args), "update-index", input).await?;
+            successful_stdout("update-index", &added)?;
+        }
         let tree = bounded::output(&mut with_tree(&["write-tree"]), "write-tree", b"").await?;
         let tree = successful_stdout("write-tree", &tree)?;
         let parent = match self

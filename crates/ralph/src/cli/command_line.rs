@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use super::adopt::AdoptArgs;
 use super::allow::AllowArgs;
 use super::answer::AnswerArgs;
 use super::attach::AttachArgs;
@@ -94,7 +95,14 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     (
         "Maintain",
-        &["preflight", "selftest", "prune-sandboxes", "rm", "gc"],
+        &[
+            "preflight",
+            "selftest",
+            "prune-sandboxes",
+            "adopt",
+            "rm",
+            "gc",
+        ],
     ),
 ];
 
@@ -342,6 +350,11 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph prune-sandboxes --dry-run\n  ralph prune-sandboxes --type docker --max-age 2d\n\nA sandbox in which a process works is never removed."
     )]
     PruneSandboxes(PruneArgs),
+    /// Rebuild a run whose directory is gone, from its sandbox or its snapshot
+    #[command(
+        after_help = "Examples:\n  ralph adopt 261115-214604-120b\n  ralph adopt task-001 --yes\n\nThe run is paused, and its boxes are open again. `ralph resume` continues it in its sandbox."
+    )]
+    Adopt(AdoptArgs),
     /// Remove the directory and the sandboxes of a finished run
     Rm(RmArgs),
     /// Show the disk space of runs, and remove old ones
@@ -373,6 +386,7 @@ impl CliCommand {
             | Self::Merge(MergeArgs { json, .. })
             | Self::Discard(DiscardArgs { json, .. })
             | Self::Rm(RmArgs { json, .. })
+            | Self::Adopt(AdoptArgs { json, .. })
             | Self::Gc(GcArgs { json, .. })
             | Self::Diagnose(DiagnoseArgs { json, .. })
             | Self::Audit(AuditArgs { json, .. })

@@ -12,10 +12,10 @@ use super::command_line::{Cli, CliCommand, command_line};
 use super::context::Context;
 use super::exit::ExitCode;
 use super::{
-    allow, answer, argument_order, attach, audit, complete, completions, config, continue_run,
-    cost, debug, demo, diagnose, diff, discard, export, gc, image, init, lint, logs, merge, mode,
-    models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs, selftest, show,
-    steer, task, tokens, top, trust, usage,
+    adopt, allow, answer, argument_order, attach, audit, complete, completions, config,
+    continue_run, cost, debug, demo, diagnose, diff, discard, export, gc, image, init, lint, logs,
+    merge, mode, models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs,
+    selftest, show, steer, task, tokens, top, trust, usage,
 };
 
 /// Runs the program: parses the arguments, executes the command and reports errors.
@@ -67,7 +67,7 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::Init(args) => block_on(init::run(&args, context)),
         CliCommand::Lint(args) => lint::run(&args, context),
         CliCommand::Run(args) => block_on(run::run(args, context)),
-        CliCommand::Runs(args) => runs::run(&args, context),
+        CliCommand::Runs(args) => block_on(runs::run(args, context)),
         CliCommand::Show(args) => block_on(show::run(args, context)),
         CliCommand::Logs(args) => logs::run(&args, context),
         CliCommand::Attach(args) => block_on(attach::run(&args, context)),
@@ -107,6 +107,7 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::Trust(args) => block_on(trust::run(args, context)),
         CliCommand::Selftest(args) => block_on(selftest::run(args, context)),
         CliCommand::PruneSandboxes(args) => block_on(prune::run(args, context)),
+        CliCommand::Adopt(args) => block_on(adopt::run(args, context)),
         CliCommand::Rm(args) => block_on(rm::run(args, context)),
         CliCommand::Gc(args) => block_on(gc::run(args, context)),
         CliCommand::Completions(args) => completions::run(&args, context),

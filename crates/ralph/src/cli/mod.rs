@@ -7,6 +7,7 @@
 //! - [`CliOutput`] prints, [`ExitCode`] is for scripts, `questions` asks on a terminal.
 //! - `checks` is the output of `preflight` and `selftest`.
 
+mod adopt;
 mod allow;
 mod answer;
 mod argument_order;

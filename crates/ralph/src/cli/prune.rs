@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use ralph_app::AppError;
 use ralph_app::providers::LocalOrDocker;
-use ralph_app::prune::{PruneEntry, PruneReport, PruneRequest, prune_sandboxes};
+use ralph_app::prune::{OrphanPolicy, PruneEntry, PruneReport, PruneRequest, prune_sandboxes};
 
 use super::context::Context;
 use super::duration;
@@ -21,6 +21,9 @@ pub(super) struct PruneArgs {
     /// Also remove sandboxes of runs that were not resumed for this long, such as 2d or 12h
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     pub max_age: Option<Duration>,
+    /// Also remove orphaned sandboxes, which may contain the last copy of a run's work
+    #[arg(long)]
+    pub orphaned: bool,
     /// List the sandboxes and remove nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -52,6 +55,11 @@ pub(super) async fn run(args: PruneArgs, context: &Context) -> Result<ExitCode, 
     let request = PruneRequest {
         provider: args.provider.map(LocalOrDocker::from),
         max_age: args.max_age,
+        orphans: if args.orphaned {
+            OrphanPolicy::Remove
+        } else {
+            OrphanPolicy::Keep
+        },
         dry_run: args.dry_run,
     };
     let report = prune_sandboxes(request, &context.app).await?;
@@ -82,9 +90,16 @@ fn report_lines(report: &PruneReport) -> Vec<StyledLine> {
     let removed = removed.map(|entry| entry_line(entry, Tone::Good, verb));
     let failed = report.failed.iter();
     let failed = failed.map(|entry| entry_line(entry, Tone::Bad, "could not remove"));
-    let mut lines: Vec<StyledLine> = removed.chain(failed).collect();
+    let orphaned = report.orphaned.iter();
+    let orphaned = orphaned.map(|entry| entry_line(entry, Tone::Warn, "orphaned"));
+    let mut lines: Vec<StyledLine> = removed.chain(failed).chain(orphaned).collect();
     if lines.is_empty() {
         lines.push(StyledLine::from_text("ralph: no stale sandboxes found"));
+    }
+    if !report.orphaned.is_empty() {
+        lines.push(StyledLine::from_text(
+            "ralph: rescue the work with `ralph adopt RUN`, or remove these sandboxes with `--orphaned`",
+        ));
     }
     lines
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
-use ralph_app::runs::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, RunSummary};
+use ralph_app::runs::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, ORPHANED, OrphanedRuns, RunSummary};
 use ralph_core::id::RunId;
 use ralph_core::money::Usd;
 use ralph_engine::journal::RunOutline;
@@ -38,7 +38,7 @@ const MIN_TASK_WIDTH: usize = 8;
 const MAX_COLUMN_WIDTH: usize = 40;
 
 /// Prints the runs, newest first.
-pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppError> {
+pub(super) async fn run(args: RunsArgs, context: &Context) -> Result<ExitCode, AppError> {
     let state = context.app.state_dir()?;
     let all = state.runs()?;
     // Scripts that read the JSON filter the runs themselves.
@@ -48,10 +48,13 @@ pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppErr
         runs_of_repository(&all, &state, context)
     };
     let others = all.len() - listed.len();
-    let summaries: Vec<RunSummary> = listed
-        .iter()
-        .rev()
+    let now = context.app.clock().now();
+    let orphans = OrphanedRuns::find(&context.app).await?;
+    let orphans = orphans.listed().rev().map(|orphan| orphan.summary(now));
+    let known = listed.iter().rev();
+    let summaries: Vec<RunSummary> = known
         .map(|id| RunSummary::read(id, &state.run(id)))
+        .chain(orphans)
         .collect();
     let output = context.output();
     if args.json {
@@ -59,11 +62,12 @@ pub(super) fn run(args: &RunsArgs, context: &Context) -> Result<ExitCode, AppErr
     } else if summaries.is_empty() {
         output.print_lines(&[StyledLine::from_text("no runs yet; `ralph run` starts one")])?;
     } else {
-        let now = context.app.clock().now();
         let rows: Vec<[String; COLUMNS]> = summaries.iter().map(|run| row(run, now)).collect();
         let columns = output.style().columns();
         output.print_lines(&table(&HEADER, &rows, columns))?;
-        let unreadable = summaries.iter().filter(|run| run.status == NEEDS_UPGRADE);
+        let unreadable = summaries
+            .iter()
+            .filter(|run| [NEEDS_UPGRADE, ORPHANED].contains(&run.status));
         let notes: Vec<StyledLine> = unreadable.filter_map(unreadable_note).collect();
         output.print_lines(&notes)?;
         if others > 0 {
@@ -163,8 +167,8 @@ fn row(summary: &RunSummary, now: jiff::Timestamp) -> [String; COLUMNS] {
     ]
 }
 
-/// Returns a line below the table with the reason why a run cannot be read: its column has space for
-/// only one word.
+/// Returns a line below the table with the reason why a run cannot be read or continued: its column has
+/// space for only one word.
 fn unreadable_note(summary: &RunSummary) -> Option<StyledLine> {
     let reason = summary.reason.as_ref()?;
     Some(StyledLine::from_text("note: ").wrapped(Tone::Plain, reason))
@@ -176,7 +180,7 @@ pub(super) fn status_tone(status: &str) -> Tone {
         "succeeded" => Tone::Good,
         "failed" | DAMAGED => Tone::Bad,
         "paused" | "waiting_quota" | "waiting_provider" | "stopped" | "sandbox_lost"
-        | INTERRUPTED | NEEDS_UPGRADE => Tone::Warn,
+        | INTERRUPTED | NEEDS_UPGRADE | ORPHANED => Tone::Warn,
         _ => Tone::Accent,
     }
 }

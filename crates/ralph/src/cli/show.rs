@@ -4,7 +4,7 @@ use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
 use ralph_app::results::close_if_merged;
-use ralph_app::runs::{RunDetails, RunSummary, SteeringDetails};
+use ralph_app::runs::{OrphanedRuns, RunDetails, RunSummary, SteeringDetails};
 use ralph_core::state::RunState;
 use ralph_engine::store::RunDir;
 
@@ -32,7 +32,10 @@ pub(super) struct ShowArgs {
 
 /// Prints a text block, or the fields as JSON.
 pub(super) async fn run(args: ShowArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let dir = context.app.find_run(&args.run.run)?;
+    let dir = match context.app.find_run(&args.run.run) {
+        Ok(dir) => dir,
+        Err(error) => return show_orphan(&args, context, error).await,
+    };
     let mut state = dir.state()?;
     if let Some(number) = args.iteration {
         return show_iteration::run((&dir, &state), number, args.json, context);
@@ -58,6 +61,31 @@ pub(super) async fn run(args: ShowArgs, context: &Context) -> Result<ExitCode, A
     Ok(ExitCode::Success)
 }
 
+/// Explains a run whose directory is gone. `error` is returned if there is none.
+async fn show_orphan(
+    args: &ShowArgs,
+    context: &Context,
+    error: AppError,
+) -> Result<ExitCode, AppError> {
+    let orphans = OrphanedRuns::find(&context.app).await?;
+    let Some(orphan) = orphans.get(&args.run.run) else {
+        return Err(error);
+    };
+    let summary = orphan.summary(context.app.clock().now());
+    let output = context.output();
+    if args.json {
+        output.print_json(&summary)?;
+        return Ok(ExitCode::Success);
+    }
+    let mut lines = vec![
+        field_line("run", summary.id.as_str()),
+        field_line("status", "").span(status_tone(summary.status), summary.status),
+    ];
+    lines.extend(summary.reason.map(|reason| field_line("reason", &reason)));
+    output.print_lines(&lines)?;
+    Ok(ExitCode::Success)
+}
+
 fn run_lines(
     dir: &RunDir,
     state: &RunState,
@@ -70,6 +98,9 @@ fn run_lines(
     lines.push(field_line("status", "").span(status_tone(summary.status), summary.status));
     if let Some(reason) = &summary.reason {
         lines.push(field_line("reason", reason));
+    }
+    if let Some(origin) = &summary.origin {
+        lines.push(field_line("origin", origin));
     }
     lines.push(field_line("used", &lifecycle::usage_summary(state)));
     lines.push(field_line("active", &format::age(now, state.updated_at)));

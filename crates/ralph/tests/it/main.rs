@@ -43,6 +43,7 @@ mod inspection;
 mod left_processes;
 mod live_output;
 mod live_steering;
+mod lost_runs;
 mod messages;
 mod models;
 mod nested;

@@ -36,6 +36,7 @@ fn candidate(
         state_dir_owner: home,
         creator: maker,
         run_status: standing,
+        content: SandboxContent::NoWork,
         age: None,
     }
 }
@@ -48,8 +49,8 @@ fn own_sandboxes_by_creator_and_run_status() {
     use SandboxCreator::{Ended as Dead, MaybeAlive, Unknown};
     let keep = PruneVerdict::Keep;
     let remove = PruneVerdict::Remove;
-    let person = RetentionPolicy::for_command(None);
-    let strict = RetentionPolicy::for_command(Some(HOUR));
+    let person = RetentionPolicy::for_command(None, OrphanPolicy::Keep);
+    let strict = RetentionPolicy::for_command(Some(HOUR), OrphanPolicy::Keep);
     let run = RetentionPolicy::for_run_start();
     let cases = [
         (SandboxRunStatus::NoRun, Dead, person, remove(Unowned)),
@@ -148,6 +149,67 @@ fn a_sandbox_without_run_or_creator_is_removed_after_an_hour() {
     }
 }
 
+/// A workspace without a run directory may contain the last copy of uncommitted work, so only an
+/// explicit request removes it. A request does not override an owner that may be alive.
+#[test]
+fn an_orphaned_workspace_is_removed_only_on_request() {
+    use SandboxCreator::{Ended as Dead, MaybeAlive, Unfinished, Unknown};
+    use StateDirOwner::{Missing, Own};
+    let keep = |why| PruneVerdict::Keep(why);
+    let remove = |why| PruneVerdict::Remove(why);
+    for (owner, creator, kept, removed) in [
+        (
+            Own,
+            Dead,
+            keep(KeepReason::Orphaned),
+            remove(RemovalReason::RunMissing),
+        ),
+        (
+            Own,
+            Unknown,
+            keep(KeepReason::Orphaned),
+            remove(RemovalReason::RunMissing),
+        ),
+        (
+            Own,
+            Unfinished,
+            keep(KeepReason::Orphaned),
+            remove(RemovalReason::RunMissing),
+        ),
+        (
+            Own,
+            MaybeAlive,
+            keep(KeepReason::MaybeInUse),
+            keep(KeepReason::MaybeInUse),
+        ),
+        (
+            Missing,
+            Dead,
+            keep(KeepReason::StateDirOrphaned),
+            remove(RemovalReason::StateDirMissing),
+        ),
+        (
+            Missing,
+            MaybeAlive,
+            keep(KeepReason::MaybeInUse),
+            keep(KeepReason::MaybeInUse),
+        ),
+    ] {
+        let work = PruneCandidate {
+            content: SandboxContent::Work,
+            ..candidate(owner, creator, SandboxRunStatus::Missing)
+        };
+        for policy in [
+            RetentionPolicy::for_run_start(),
+            RetentionPolicy::for_command(Some(Duration::ZERO), OrphanPolicy::Keep),
+        ] {
+            assert_eq!(decide(&work, &policy), kept, "{owner:?} {creator:?}");
+        }
+        let policy = RetentionPolicy::for_command(None, OrphanPolicy::Remove);
+        assert_eq!(decide(&work, &policy), removed, "{owner:?} {creator:?}");
+    }
+}
+
 /// Creating a sandbox takes milliseconds, so one without a record is soon known to be abandoned.
 #[test]
 fn an_unfinished_sandbox_is_removed_after_a_minute() {
@@ -192,7 +254,7 @@ fn an_unfinished_sandbox_is_removed_after_a_minute() {
 /// other facts.
 #[test]
 fn foreign_sandboxes_are_kept() {
-    let strict = RetentionPolicy::for_command(Some(Duration::ZERO));
+    let strict = RetentionPolicy::for_command(Some(Duration::ZERO), OrphanPolicy::Keep);
     for (maker, standing) in CREATORS
         .into_iter()
         .flat_map(|maker| RUN_STATUSES.map(|standing| (maker, standing)))
@@ -217,8 +279,8 @@ fn foreign_sandboxes_are_kept() {
 #[test]
 fn a_live_run_keeps_its_sandbox() {
     let patiences = [
-        RetentionPolicy::for_command(None),
-        RetentionPolicy::for_command(Some(Duration::ZERO)),
+        RetentionPolicy::for_command(None, OrphanPolicy::Keep),
+        RetentionPolicy::for_command(Some(Duration::ZERO), OrphanPolicy::Keep),
         RetentionPolicy::for_run_start(),
     ];
     for patience in patiences {

@@ -28,7 +28,10 @@ async fn remaining_commits_are_pushed_once() {
     for _ in 0..2 {
         deliver_rest(&mut fixture).await;
         let head = fixture.run.recorder.state().head.to_string();
-        let branch = git(&fixture.user_repo(), &["rev-parse", "ralph/task"]);
+        let branch = git(
+            &fixture.user_repo(),
+            &["rev-parse", "refs/heads/ralph/task"],
+        );
         assert_eq!(branch, head);
         assert_eq!(fixture.events_of(&["push_started", "pushed"]).len(), 2);
     }

@@ -89,6 +89,21 @@ impl DockerProvider {
         Ok(found)
     }
 
+    /// Returns the image of a sandbox's container, if there is a container.
+    pub async fn image_of(&self, id: &SandboxId) -> Result<Option<String>, DockerError> {
+        let Some(name) = labels::parse_id(&id.0) else {
+            return Ok(None);
+        };
+        let (engine, _) = self.engine().await?;
+        let object = labels::object_name(name);
+        let inspected = engine.api().inspect_container(&object, None);
+        match engine.call("inspect a container", inspected).await {
+            Ok(container) => Ok(container.config.and_then(|config| config.image)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Removes a sandbox with all its data, running or not. A missing one is not an error.
     pub async fn discard(&self, id: &SandboxId) -> Result<(), SandboxError> {
         let Some(name) = labels::parse_id(&id.0) else {

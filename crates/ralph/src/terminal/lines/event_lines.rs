@@ -72,6 +72,7 @@ fn run_label(event: &RunEvent) -> Option<String> {
             status: RunStatus::Preparing,
         } => Some("preparing the sandbox".to_owned()),
         RunEvent::RunOpened { .. }
+        | RunEvent::RunAdopted { .. }
         | RunEvent::StatusChanged { .. }
         | RunEvent::ContractChanged { .. }
         | RunEvent::LimitsChanged { .. }

@@ -53,8 +53,9 @@ pub(super) fn run_lines(event: &RunEvent, state: &RunState, style: Style) -> Vec
         RunEvent::Notice { message } => {
             vec![StyledLine::from_text("  » ").wrapped(Tone::Plain, message)]
         }
-        // The spinner already shows the end of a wait; the others are of no interest to the user.
-        RunEvent::QuotaCountdown { .. }
+        // A notice announces an adoption, the spinner shows the end of a wait; the others are of no interest to the user.
+        RunEvent::RunAdopted { .. }
+        | RunEvent::QuotaCountdown { .. }
         | RunEvent::ProviderCountdown { .. }
         | RunEvent::FilesRecorded { .. }
         | RunEvent::StillActive {} => Vec::new(),

@@ -197,14 +197,20 @@ fn volumes(numbers: &[u32]) -> Vec<String> {
     names.chain([foreign]).collect()
 }
 
-const STALE: [(&str, &str); 4] = [
+const STALE: [(&str, &str); 2] = [
     ("docker-000000000001", "its run has ended"),
-    ("docker-000000000004", "its run no longer exists"),
+    ("docker-000000000007", "its run continues without it"),
+];
+
+const ORPHANED: [(&str, &str); 2] = [
+    (
+        "docker-000000000004",
+        "the directory of its run is gone, and it may contain the last copy of the work",
+    ),
     (
         "docker-000000000006",
-        "its state directory no longer exists",
+        "its state directory is gone, and it may contain the last copy of a run's work",
     ),
-    ("docker-000000000007", "its run continues without it"),
 ];
 
 const KEPT: [(&str, &str); 5] = [
@@ -243,6 +249,7 @@ fn stale_sandboxes_are_reported_and_then_removed() {
     );
     assert_eq!(reported(&dry, "removed"), stale);
     assert_eq!(reported(&dry, "kept"), pairs(KEPT));
+    assert_eq!(reported(&dry, "orphaned"), pairs(ORPHANED));
     assert_eq!(
         (&dry["dry_run"], &dry["failed"]),
         (&json!(true), &json!([]))
@@ -253,12 +260,24 @@ fn stale_sandboxes_are_reported_and_then_removed() {
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     let removed = dry["removed"].as_array().unwrap();
     let expected: Vec<String> = removed.iter().map(line).collect();
-    assert_eq!(output.stdout.lines().collect::<Vec<_>>(), expected);
-    assert_eq!(ground.engine.volumes(), volumes(&[2, 3, 5, 8, 9]));
-    assert_eq!(ground.engine.containers().len(), 6);
+    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert_eq!(lines[..expected.len()], expected);
+    assert_eq!(ground.engine.volumes(), volumes(&[2, 3, 4, 5, 6, 8, 9]));
+    assert_eq!(ground.engine.containers().len(), 8);
     // Another ralph process may be about to use it.
     let programs = ["volume", "ls", "--quiet", "--filter", "label=ralph.guest"];
     assert!(ground.engine.docker(&programs).contains(program));
+
+    let orphans = ground.prune_json(&["--orphaned"]);
+    let gone = [
+        ("docker-000000000004", "its run no longer exists"),
+        (
+            "docker-000000000006",
+            "its state directory no longer exists",
+        ),
+    ];
+    assert_eq!(reported(&orphans, "removed"), pairs(gone));
+    assert_eq!(ground.engine.volumes(), volumes(&[2, 3, 5, 8, 9]));
 
     let again = ground.prune(&[]);
     let expected = (0, "ralph: no stale sandboxes found\n");

@@ -15,11 +15,13 @@ use crate::support::{TestRalph, status, working};
 
 /// Creates a local sandbox in a state directory, labeled with a run.
 fn sandbox(sandboxes: std::path::PathBuf, run: Option<&str>) -> SandboxId {
+    labeled(sandboxes, run.map(|run| ("run", run)).as_slice())
+}
+
+fn labeled(sandboxes: std::path::PathBuf, labels: &[(&str, &str)]) -> SandboxId {
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
     let spec = SandboxSpec {
-        labels: run
-            .map(|run| ("run".to_owned(), run.to_owned()))
-            .into_iter()
-            .collect(),
+        labels: labels.iter().map(owned).collect(),
         ..SandboxSpec::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -50,6 +52,8 @@ const ENDED: &str = "260301-100000-0001";
 const WAITING: &str = "260301-100000-0002";
 const HELD: &str = "260301-100000-0003";
 const GONE: &str = "260301-100000-0004";
+const ORPHANED: &str =
+    "the directory of its run is gone, and it may contain the last copy of the work";
 const DAMAGED: &str = "260301-100000-0005";
 
 /// Creates the runs of the sandboxes. The waiting one uses the sandbox `work`.
@@ -82,6 +86,8 @@ fn stale_sandboxes_are_reported_and_then_removed() {
     let make = |run: Option<&str>| sandbox(ralph.state().sandboxes(), run);
     let [of_ended, of_waiting, unused, of_held, of_gone, of_damaged] =
         [ENDED, WAITING, WAITING, HELD, GONE, DAMAGED].map(|run| make(Some(run)));
+    let room_labels = [("run", GONE), ("purpose", "clean_room")];
+    let clean_room = labeled(ralph.state().sandboxes(), &room_labels);
     let (young, old) = (make(None), make(None));
     age(&ralph, &old);
     let _journal = make_runs(&ralph, &of_waiting);
@@ -89,7 +95,7 @@ fn stale_sandboxes_are_reported_and_then_removed() {
     let removed = all([
         entry(&of_ended, Some(ENDED), "its run has ended"),
         entry(&unused, Some(WAITING), "its run continues without it"),
-        entry(&of_gone, Some(GONE), "its run no longer exists"),
+        entry(&clean_room, Some(GONE), "its run no longer exists"),
         entry(&old, None, "it belongs to no run, and no process uses it"),
     ]);
     let unreadable = "the journal of its run cannot be read";
@@ -99,6 +105,7 @@ fn stale_sandboxes_are_reported_and_then_removed() {
         entry(&of_damaged, Some(DAMAGED), unreadable),
         entry(&young, None, "the process that created it may still use it"),
     ]);
+    let orphan = entry(&of_gone, Some(GONE), ORPHANED);
     let prune = |more: &[&str]| {
         let args = [&["prune-sandboxes", "--type", "local", "--json"], more].concat();
         ralph.json(&args)
@@ -107,6 +114,7 @@ fn stale_sandboxes_are_reported_and_then_removed() {
         let report = prune(arguments);
         assert_eq!(sorted(&report["removed"]), removed, "{arguments:?}");
         assert_eq!(sorted(&report["kept"]), kept, "{arguments:?}");
+        assert_eq!(report["orphaned"], json!([orphan]), "{arguments:?}");
     }
     let report = prune(&[]);
     assert_eq!(report["removed"], json!([]));
@@ -115,6 +123,11 @@ fn stale_sandboxes_are_reported_and_then_removed() {
     let why = "its run has not been resumed for too long";
     let waiting = entry(&of_waiting, Some(WAITING), why);
     assert_eq!(report["removed"], json!([waiting]));
+    assert_eq!(report["orphaned"], json!([orphan]));
+    let report = prune(&["--orphaned"]);
+    let gone = entry(&of_gone, Some(GONE), "its run no longer exists");
+    assert_eq!(report["removed"], json!([gone]));
+    assert_eq!(report["orphaned"], json!([]));
 }
 
 /// Remains of a process killed while creating a sandbox: an unfinished record, and with earlier
@@ -158,8 +171,10 @@ fn without_an_engine_local_sandboxes_are_still_checked() {
     let output = prune(&[]);
     assert_eq!(output.code, 0, "{output:?}");
     let lines: Vec<&str> = output.stdout.lines().collect();
-    assert_eq!(lines.len(), 1, "{output:?}");
-    assert!(lines[0].ends_with(" of run 260301-100000-0004 — its run no longer exists"));
+    assert_eq!(lines.len(), 2, "{output:?}");
+    let orphan = format!(" of run 260301-100000-0004 — {ORPHANED}");
+    assert!(lines[0].starts_with("orphaned local-"), "{output:?}");
+    assert!(lines[0].ends_with(&orphan), "{output:?}");
     let note = "note: docker is skipped — no Docker Engine is running here: socket `/nonexistent/docker.sock` does not exist — ";
     assert!(output.stderr.starts_with(note), "{output:?}");
 
@@ -169,18 +184,21 @@ fn without_an_engine_local_sandboxes_are_still_checked() {
     assert!(output.stderr.starts_with(error), "{output:?}");
 }
 
-/// Unusable sandboxes are removed before a run starts; those the user may want to inspect remain.
+/// Unusable sandboxes are removed before a run starts; those the user may want to inspect, and
+/// those with work of a lost run, remain.
 #[test]
 fn a_run_tidies_up_before_it_starts() {
     let project = Project::new();
     let orphan = sandbox(project.home().join("sandboxes"), Some(GONE));
+    let room_labels = [("run", GONE), ("purpose", "clean_room")];
+    let room = labeled(project.home().join("sandboxes"), &room_labels);
     // It gives up, and its sandbox remains for inspection.
     let gives_up = json!({"reply": {"summary": "No", "actions": [
         {"type": "stop_failure", "reason": "no"}], "claims": {}}});
     project.write_script(&[gives_up]);
     project.run().expect(10);
     let messages = project.event_values("notice", "message");
-    let expected = format!("removed the sandbox `{orphan}`: its run no longer exists");
+    let expected = format!("removed the sandbox `{room}`: its run no longer exists");
     assert_eq!(messages, [json!(expected)]);
     let kept = project.event_values("sandbox_created", "sandbox");
     let there = |id: &Value| {
@@ -188,10 +206,12 @@ fn a_run_tidies_up_before_it_starts() {
         project.home().join("sandboxes").join(name).exists()
     };
     assert!(kept.iter().all(there), "{kept:?}");
-    assert!(!there(&json!(orphan.0)));
+    assert!(!there(&json!(room.0)));
+    assert!(there(&json!(orphan.0)), "the last copy of work was removed");
 
     project.run().expect(10);
     assert!(project.event_values("notice", "message").is_empty());
+    assert!(there(&json!(orphan.0)), "the last copy of work was removed");
     assert!(
         kept.iter().all(there),
         "a sandbox that retention keeps was removed"
