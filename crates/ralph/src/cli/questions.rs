@@ -57,6 +57,13 @@ fn ask(question: &str) -> Option<String> {
     let written = write!(stderr, "{question}").and_then(|()| stderr.flush());
     let mut answer = String::new();
     match written.and_then(|()| io::stdin().read_line(&mut answer)) {
+        // Ctrl-D is no answer, also for a question whose default is yes.
+        Ok(0) => {
+            if let Err(error) = writeln!(stderr) {
+                tracing::debug!(%error, "cannot end the line of a question");
+            }
+            None
+        }
         Ok(_) => Some(answer.trim().to_lowercase()),
         Err(_) => None,
     }
