@@ -31,6 +31,16 @@ pub(super) struct LogsArgs {
     /// Print new lines and live output until no process works on the run
     #[arg(short, long)]
     pub follow: bool,
+    #[command(flatten)]
+    pub source: LogSourceArgs,
+    /// Print JSON, one line of the log per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The printed file.
+#[derive(Debug, Args)]
+pub(super) struct LogSourceArgs {
     /// Print the errors instead
     #[arg(long)]
     pub errors: bool,
@@ -40,9 +50,6 @@ pub(super) struct LogsArgs {
     /// The iteration whose transcript is printed
     #[arg(long, value_name = "N", requires = "transcript")]
     pub iteration: Option<u32>,
-    /// Print JSON, one line of the log per line
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The number of bytes that are read at once; a longer line is printed in pieces.
@@ -55,17 +62,17 @@ const EARLIER_LIVE_LINES: usize = 20;
 pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let mut log = LogTail {
-        path: log_path(args, &dir)?,
+        path: log_path(&args.source, &dir)?,
         offset: 0,
         output: LogOutput {
             output: context.output(),
             is_json: args.json,
-            is_transcript: args.transcript,
+            is_transcript: args.source.transcript,
         },
     };
     if args.follow {
         // Live output is not part of the error log.
-        let live = (!args.errors).then(|| LiveFollower::new(&dir));
+        let live = (!args.source.errors).then(|| LiveFollower::new(&dir));
         follow(&dir, &mut log, live)?;
     } else {
         log.print_new(PartialLine::Print)?;
@@ -74,7 +81,7 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppErr
 }
 
 /// Returns the path of the requested file.
-fn log_path(args: &LogsArgs, dir: &RunDir) -> Result<PathBuf, AppError> {
+fn log_path(args: &LogSourceArgs, dir: &RunDir) -> Result<PathBuf, AppError> {
     if args.transcript {
         return Ok(find_transcript(dir, &dir.state()?, args.iteration)?.path);
     }

@@ -19,7 +19,7 @@ impl StartQuestions for TerminalQuestions {
 
     fn accept_local(&self, reason: &str) -> bool {
         let question =
-            format!("ralph: {reason}. Let the agent work without isolation, as you? [y/N] ");
+            format!("ralph: {reason}.\nLet the agent work without isolation, as you? [y/N] ");
         matches!(ask(&question).as_deref(), Some("y" | "yes"))
     }
 

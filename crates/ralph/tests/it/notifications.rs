@@ -169,8 +169,8 @@ fn with_desktop_program(project: &Project, name: &str) -> String {
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     project.configure("config.toml", "[notify]\ndesktop = true\n");
-    let path = std::env::var("PATH").unwrap();
-    format!("{}:{path}", directory.display())
+    let path = std::env::var_os("PATH").unwrap();
+    format!("{}:{}", directory.display(), path.display())
 }
 
 fn has_desktop_program(name: &str) -> bool {
