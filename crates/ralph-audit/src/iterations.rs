@@ -21,8 +21,9 @@ const ITERATION_FILES: [&str; 7] = [
     "pr_state.json",
 ];
 
-/// The additional file of an interrupted response: the received part. Nothing relies on it.
-const PARTIAL_RESPONSE: &str = "response.partial";
+/// The files that an iteration may have besides the seven: the received part of an interrupted
+/// response, and the output of an agent. Their digests are checked with the other files of a run.
+const ADDITIONAL_FILES: [&str; 3] = ["response.partial", "transcript.jsonl", "transcript.txt"];
 
 pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let mut findings = Findings::default();
@@ -163,7 +164,7 @@ fn check_finished(root: &Path, number: u64, record: &AuditRecord, findings: &mut
     // A crash during a write leaves a file with a temporary name.
     let is_temporary = |name: &str| name.starts_with('.') && name.strip_suffix(".tmp").is_some();
     let belongs = |name: &str| {
-        ITERATION_FILES.contains(&name) || name == PARTIAL_RESPONSE || is_temporary(name)
+        ITERATION_FILES.contains(&name) || ADDITIONAL_FILES.contains(&name) || is_temporary(name)
     };
     for name in names.iter().filter(|name| !belongs(name)) {
         findings.fail(format!("iterations/{number}/{name} does not belong there"));

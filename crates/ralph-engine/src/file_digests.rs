@@ -166,6 +166,7 @@ mod tests {
             "doctor/1/prompt.md",
             "files/activity.log",
             "iterations/1/response.partial",
+            "iterations/1/transcript.jsonl",
             "iterations/2.open/prompt.md",
             "ralph_task.md",
         ];

@@ -209,3 +209,44 @@ impl Recorder {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ralph_core::plan::PinnedSettings;
+    use serde_json::json;
+
+    use crate::run_fixture::RunFixture;
+
+    #[tokio::test]
+    async fn the_plan_limits_the_time_of_a_command() {
+        let minutes = Duration::from_mins;
+        // The wall time of the fixture's task is 5 minutes.
+        for (planned, usual, expected) in [
+            (Some(1), minutes(3), minutes(1)),
+            (Some(1), Duration::from_secs(10), minutes(1)),
+            (None, minutes(3), minutes(3)),
+        ] {
+            let settings = PinnedSettings {
+                command_timeout_minutes: planned,
+                ..PinnedSettings::default()
+            };
+            let more = json!({ "settings": settings });
+            let fixture = Box::pin(RunFixture::with_plan("", &[], more)).await;
+            let timeout = fixture.run.recorder.command_timeout(usual);
+            assert_eq!(timeout, expected, "{planned:?} {usual:?}");
+        }
+        let settings = PinnedSettings {
+            command_timeout_minutes: Some(60),
+            ..PinnedSettings::default()
+        };
+        let more = json!({ "settings": settings });
+        let fixture = Box::pin(RunFixture::with_plan("", &[], more)).await;
+        let timeout = fixture.run.recorder.command_timeout(minutes(60));
+        assert!(
+            timeout <= minutes(5),
+            "the wall time is shorter: {timeout:?}"
+        );
+    }
+}

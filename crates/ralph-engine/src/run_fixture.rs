@@ -143,6 +143,11 @@ impl RunFixture {
 
     /// Prepares a run whose model gives these replies.
     pub(crate) async fn with_replies(front_matter: &str, replies: &[&str]) -> Self {
+        Self::with_plan(front_matter, replies, json!({})).await
+    }
+
+    /// Prepares a run whose plan also has these fields.
+    pub(crate) async fn with_plan(front_matter: &str, replies: &[&str], more: Value) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         let repo = root.join("repo");
@@ -158,15 +163,18 @@ impl RunFixture {
         let state_dir = StateDir::open(root.join("state")).unwrap();
         let id = RunId::new(jiff::Timestamp::UNIX_EPOCH, 1);
         let dir = state_dir.run(&id);
-        let plan: RunPlan = serde_json::from_value(json!({
+        let mut plan = json!({
             "run": id, "task_id": "task", "title": "Make a file", "task_file": file,
             "contract": contract::digest(&task), "repo": repo, "base_branch": "main",
             "base": git(&repo, &["rev-parse", "HEAD"]), "branch": "ralph/task", "engine": "actions",
             "sandbox": "local", "isolation": "none", "model": "queued", "scm": "local",
             "delivery": "branch", "limits": task.contract.limits(), "test_command": "true",
             "checkboxes": 1, "mode": task.contract.mode,
-        }))
-        .unwrap();
+        });
+        for (name, value) in more.as_object().unwrap() {
+            plan[name] = value.clone();
+        }
+        let plan: RunPlan = serde_json::from_value(plan).unwrap();
         dir.create().unwrap();
         PinnedTask::pin(&dir, file, task).unwrap();
         let services = services(&state_dir, &repo, replies);

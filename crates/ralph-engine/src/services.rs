@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ralph_core::doctor;
 use ralph_core::outage::OutagePolicy;
 use ralph_core::ports::{Agent, Clock, GateControl, Model, SandboxProvider, Scm};
 use ralph_core::price::Price;
@@ -60,6 +61,37 @@ impl Services {
     pub(crate) fn fallback_profile<'a>(&'a self, contract: &'a Contract) -> Option<&'a str> {
         let task_profile = contract.model_profile_fallback.as_deref();
         task_profile.or(self.profiles.fallback.as_deref())
+    }
+
+    /// Returns the profile that answers for the doctor: the task's, the one marked for it, or the
+    /// fallback. Without one, the run's own model answers.
+    pub(crate) fn doctor_profile<'a>(&'a self, contract: &'a Contract) -> Option<&'a str> {
+        doctor::select_profile(
+            contract.doctor_profile.as_deref(),
+            self.profiles.doctor.as_deref(),
+            self.fallback_profile(contract),
+        )
+    }
+
+    /// Returns an error with the reason if no model can answer for the doctor: the model of an agent
+    /// works only for the agent.
+    pub(crate) fn check_doctor(&self, contract: &Contract, state: &RunState) -> Result<(), String> {
+        let Some(agent) = &state.plan.agent else {
+            return Ok(());
+        };
+        let name = &agent.name;
+        let Some(profile) = self.doctor_profile(contract) else {
+            return Err(format!(
+                "no model can answer: the model of `{name}` works only for the agent, and no profile is \
+                 configured for the doctor"
+            ));
+        };
+        match self.model_for_profile(profile, state) {
+            Ok(_) => Ok(()),
+            Err(why) => Err(format!(
+                "no model can answer: profile `{profile}` cannot be used: {why}"
+            )),
+        }
     }
 
     /// Returns the model of a profile that the ladder or the doctor requests; the error is the

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_core::event::IterationMetrics;
 use ralph_core::id::RunId;
+use ralph_core::ports::TranscriptFormat;
 use ralph_core::state::RunState;
 use ralph_engine::durable::StoreError;
 use ralph_engine::replies::Responses;
@@ -60,6 +61,15 @@ pub struct IterationReport {
     pub actions: IterationSection,
     pub test_output: IterationSection,
     pub diff: IterationSection,
+    /// The output of the agent; `None` without an agent.
+    pub transcript: Option<TranscriptFile>,
+}
+
+/// The transcript of an iteration of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TranscriptFile {
+    pub path: PathBuf,
+    pub bytes: u64,
 }
 
 /// Reads the files of an iteration.
@@ -91,7 +101,59 @@ pub fn iteration_report(
         actions: read_readable(&directory.join("actions.jsonl"), actions_text, limit)?,
         test_output: read("test_output.txt", KeptText::End)?,
         diff: read("git_diff.patch", KeptText::Start)?,
+        transcript: transcript_in(&directory)?,
     })
+}
+
+/// Finds the transcript of an iteration, or without a number that of the last iteration that has
+/// one.
+pub fn find_transcript(
+    dir: &RunDir,
+    state: &RunState,
+    number: Option<u32>,
+) -> Result<TranscriptFile, AppError> {
+    let numbers = match number {
+        Some(number) => vec![number],
+        None => (1..=state.iteration).rev().collect(),
+    };
+    for number in numbers {
+        if let Some(transcript) = transcript_in(&iteration_directory(dir, state, number)?)? {
+            return Ok(transcript);
+        }
+    }
+    let run = &state.plan.run;
+    let what = match number {
+        Some(number) => format!("iteration {number} of run `{run}` has no transcript"),
+        None => format!("run `{run}` has no transcript"),
+    };
+    Err(match &state.plan.agent {
+        Some(_) => AppError::usage(
+            what,
+            "no agent has started in it",
+            format!("see `ralph logs {run}`"),
+        ),
+        None => AppError::usage(
+            what,
+            "no agent works on it",
+            format!("see the replies of its model with `ralph show {run} --iteration N`"),
+        ),
+    })
+}
+
+/// Returns the transcript in the directory of an iteration.
+fn transcript_in(directory: &Path) -> Result<Option<TranscriptFile>, StoreError> {
+    for format in TranscriptFormat::ALL {
+        let path = directory.join(format.file_name());
+        match path.metadata() {
+            Ok(metadata) => {
+                let bytes = metadata.len();
+                return Ok(Some(TranscriptFile { path, bytes }));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::when("read", &path)(error)),
+        }
+    }
+    Ok(None)
 }
 
 /// Reads a file that is shown as it is.

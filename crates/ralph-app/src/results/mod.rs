@@ -2,7 +2,7 @@
 //! discarding.
 //!
 //! - [`run_diff`] and [`iteration_diff`] return changes, [`iteration_report`] the files of an
-//!   iteration.
+//!   iteration, [`find_transcript`] the output of its agent.
 //! - [`close_if_merged`] updates a pull request whose branch the user merged, [`merge_run`] merges it.
 //! - [`discard_run`] removes branch and sandbox.
 
@@ -14,6 +14,8 @@ mod pull_request;
 
 pub use changes::{iteration_diff, run_diff};
 pub use discard::{DiscardReport, discard_run};
-pub use iteration_report::{IterationReport, IterationSection, TextLimit, iteration_report};
+pub use iteration_report::{
+    IterationReport, IterationSection, TextLimit, TranscriptFile, find_transcript, iteration_report,
+};
 pub use merge::{MergeConsent, MergeKind, MergeReport, merge_run};
 pub use pull_request::{PullRequestReport, close_if_merged, pull_request};

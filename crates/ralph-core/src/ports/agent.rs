@@ -169,6 +169,28 @@ pub trait AgentReader: Send {
     fn finish(&mut self, ended: ExecStatus, stderr: &str) -> (AgentEnd, AgentReport);
 }
 
+/// The form of an agent's output, which is stored as the transcript of an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TranscriptFormat {
+    /// A JSON object per line.
+    JsonLines,
+    /// Text without a structure.
+    Text,
+}
+
+impl TranscriptFormat {
+    /// All formats.
+    pub const ALL: [Self; 2] = [Self::JsonLines, Self::Text];
+
+    /// Returns the name of the transcript in the directory of an iteration.
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Self::JsonLines => "transcript.jsonl",
+            Self::Text => "transcript.txt",
+        }
+    }
+}
+
 /// A coding agent.
 pub trait Agent: Send + Sync {
     /// Returns the agent's name, such as `claude`.
@@ -177,6 +199,8 @@ pub trait Agent: Send + Sync {
     fn command(&self, prompt: &str) -> AgentCommand;
     /// Returns a reader for the output of one session.
     fn reader(&self) -> Box<dyn AgentReader>;
+    /// Returns the form of the program's standard output.
+    fn transcript_format(&self) -> TranscriptFormat;
     /// Returns the session's timeouts.
     fn timeouts(&self) -> AgentTimeouts {
         AgentTimeouts::default()

@@ -13,6 +13,7 @@ mod scm;
 
 pub use agent::{
     Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, AgentTimeouts,
+    TranscriptFormat,
 };
 pub use clock::{Clock, SuspendedTime};
 pub use confinement::{Confinement, MemoryLimit, StateHiding};

@@ -1,7 +1,7 @@
 //! An iteration in which an agent's program works inside the sandbox: `prompt` builds its prompt,
 //! `work` starts it and restarts it if that helps, `session` is one start, `home` its new home
 //! directory, `watch` observes it while it works, `frozen` holds it while the run is paused,
-//! `messenger` sends it messages, `sink` turns its output into events, `settle` decides how the run
+//! `messenger` sends it messages, `sink` turns its output into events, `transcript` stores that output, `settle` decides how the run
 //! continues, `ticks` reads the boxes that it claims.
 
 mod blocked;
@@ -14,6 +14,7 @@ mod session_record;
 mod settle;
 mod sink;
 mod ticks;
+mod transcript;
 mod watch;
 mod work;
 pub(crate) use settle::status_after_agent;

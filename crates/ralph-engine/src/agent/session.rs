@@ -14,6 +14,7 @@ use super::home::{create_home, remove_home};
 use super::prompt::agent_prompt;
 use super::session_record::{charge_unmetered, log_session, record_start, write_agent_response};
 use super::sink::{AgentActivity, AgentSink};
+use super::transcript::TranscriptWriter;
 use super::watch::{CutReason, WatchOutcome, event_channel, watch_agent};
 use crate::capture::Capture;
 use crate::controls::Controls;
@@ -56,7 +57,7 @@ pub(super) async fn run_agent_session(
     set_allowance(recorder, controls);
     let activity = AgentActivity::new(recorder.clock.clone());
     let (sender, events) = event_channel();
-    let mut sink = agent_sink(recorder, agent, activity.clone(), sender);
+    let mut sink = agent_sink(recorder, agent, activity.clone(), sender)?;
     let exec = agent_exec(recorder, agent, &prompt, home);
     let link = (activity.clone(), events);
     let watched = watch_agent(recorder, bench, controls, agent, exec, &mut sink, link).await;
@@ -69,6 +70,7 @@ pub(super) async fn run_agent_session(
         gate.set_allowance(Allowance::zero());
     }
     let watched = watched?;
+    sink.finish_transcript()?;
     let took = activity.elapsed();
     let mut outcome = session_outcome(watched, &mut sink)?;
     if is_over_budget && is_failure(&outcome.end) {
@@ -107,10 +109,14 @@ fn agent_sink(
     agent: &dyn Agent,
     activity: Arc<AgentActivity>,
     sender: UnboundedSender<AgentEvent>,
-) -> AgentSink {
+) -> Result<AgentSink, RunError> {
     let capture = Capture::new(&recorder.redactor);
     let live = recorder.live_output(LiveSource::Agent(agent.name()));
-    AgentSink::new(agent.reader(), capture, activity, sender).with_live(live)
+    let format = agent.transcript_format();
+    let path = recorder.open_iteration_file(format.file_name());
+    let transcript = TranscriptWriter::open(path, format, &recorder.redactor)?;
+    let sink = AgentSink::new(agent.reader(), capture, activity, sender);
+    Ok(sink.with_live(live).with_transcript(transcript))
 }
 
 fn agent_exec(

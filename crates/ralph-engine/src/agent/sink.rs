@@ -7,8 +7,10 @@ use std::time::Duration;
 use ralph_core::ports::{AgentEvent, AgentReader, Clock, OutputSink, OutputStream};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::transcript::TranscriptWriter;
 use crate::capture::Capture;
 use crate::controls::TimedLine;
+use crate::durable::StoreError;
 use crate::live_output::LiveOutput;
 
 /// The longest line that is read; a longer one is truncated.
@@ -88,6 +90,7 @@ pub(super) struct AgentSink {
     pub(super) reader: Box<dyn AgentReader>,
     pub(super) capture: Capture,
     live: LiveOutput,
+    transcript: Option<TranscriptWriter>,
     activity: Arc<AgentActivity>,
     line: Vec<u8>,
     events: UnboundedSender<AgentEvent>,
@@ -107,6 +110,7 @@ impl AgentSink {
             reader,
             capture,
             live: LiveOutput::disabled(),
+            transcript: None,
             activity,
             line: Vec::new(),
             events,
@@ -119,6 +123,19 @@ impl AgentSink {
     pub(super) fn with_live(mut self, live: LiveOutput) -> Self {
         self.live = live;
         self
+    }
+
+    /// Also stores the standard output in the transcript.
+    pub(super) fn with_transcript(mut self, transcript: TranscriptWriter) -> Self {
+        self.transcript = Some(transcript);
+        self
+    }
+
+    /// Ends the transcript and returns the error that ended its writing, if any.
+    pub(super) fn finish_transcript(&mut self) -> Result<(), StoreError> {
+        self.transcript
+            .take()
+            .map_or(Ok(()), TranscriptWriter::finish)
     }
 
     fn read_line(&mut self) {
@@ -170,6 +187,9 @@ impl OutputSink for AgentSink {
         self.capture.chunk(stream, bytes);
         if stream == OutputStream::Stderr {
             return;
+        }
+        if let Some(transcript) = &mut self.transcript {
+            transcript.write(bytes);
         }
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, ends) = match piece.strip_suffix(b"\n") {

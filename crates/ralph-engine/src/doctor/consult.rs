@@ -116,12 +116,7 @@ fn choose_doctor_model(
     services: &Services,
     pinned: &PinnedTask,
 ) -> Result<DoctorModel, RunError> {
-    let contract = pinned.contract();
-    let wanted = doctor::select_profile(
-        contract.doctor_profile.as_deref(),
-        services.profiles.doctor.as_deref(),
-        services.fallback_profile(contract),
-    );
+    let wanted = services.doctor_profile(pinned.contract());
     if let Some(profile) = wanted.map(str::to_owned) {
         match services.model_for_profile(&profile, recorder.state()) {
             Ok(chosen) => {

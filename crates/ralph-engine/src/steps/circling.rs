@@ -193,7 +193,7 @@ fn available_mitigations(
     });
     MitigationOptions {
         fallback,
-        doctor: Ok(()),
+        doctor: services.check_doctor(contract, recorder.state()),
         max_consecutive: contract.gutter_limit(),
     }
 }
@@ -241,5 +241,34 @@ fn status_after_mitigation(pinned: &PinnedTask, report: &GutterReport) -> Option
             consecutive,
             limit: pinned.contract().gutter_limit(),
         })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::available_mitigations;
+    use crate::run_fixture::RunFixture;
+
+    async fn doctor(front_matter: &str, plan: Value) -> Result<(), String> {
+        let fixture = Box::pin(RunFixture::with_plan(front_matter, &[], plan)).await;
+        let run = &fixture.run;
+        available_mitigations(&run.recorder, &run.services, &run.pinned).doctor
+    }
+
+    #[tokio::test]
+    async fn the_doctor_is_skipped_if_no_model_can_answer() {
+        let agent = || json!({"engine": "agent", "agent": {"name": "claude"}});
+        assert_eq!(doctor("", json!({})).await, Ok(()));
+        assert_eq!(
+            doctor("", agent()).await,
+            Err("no model can answer: the model of `claude` works only for the agent, and no profile is \
+                 configured for the doctor"
+                .to_owned())
+        );
+        let unusable = doctor("doctor_profile: strong", agent()).await.unwrap_err();
+        let start = "no model can answer: profile `strong` cannot be used: ";
+        assert!(unusable.starts_with(start), "{unusable}");
     }
 }

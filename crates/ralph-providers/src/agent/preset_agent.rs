@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ralph_core::ports::{Agent, AgentCommand, AgentReader, AgentTimeouts, Clock};
+use ralph_core::ports::{Agent, AgentCommand, AgentReader, AgentTimeouts, Clock, TranscriptFormat};
 use serde_json::json;
 
 use super::preset::{AgentOutputFormat, Preset, PromptDelivery};
@@ -95,6 +95,15 @@ impl Agent for PresetAgent {
             AgentOutputFormat::CodexJson => Box::new(codex::CodexReader::default()),
             AgentOutputFormat::OpencodeJson => Box::new(opencode::OpencodeReader::default()),
             AgentOutputFormat::Lines => Box::new(plain_text::PlainTextReader::default()),
+        }
+    }
+
+    fn transcript_format(&self) -> TranscriptFormat {
+        match self.preset.output {
+            AgentOutputFormat::StreamJson
+            | AgentOutputFormat::CodexJson
+            | AgentOutputFormat::OpencodeJson => TranscriptFormat::JsonLines,
+            AgentOutputFormat::Lines => TranscriptFormat::Text,
         }
     }
 

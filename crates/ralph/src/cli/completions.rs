@@ -47,12 +47,20 @@ _ralph() {
 
 "#;
 
+/// Fish completes the value of an option only by a rule of that option. Without values, files are
+/// offered.
 const FISH: &str = r#"
 function __ralph_values
     set -l words (commandline -opc) (commandline -ct)
     ralph __complete (math (count $words) - 1) $words 2>/dev/null
 end
-complete -c ralph -a "(__ralph_values)"
+function __ralph_has_values
+    set -l values (__ralph_values)
+    test (count $values) -gt 0
+end
+complete -c ralph -n __ralph_has_values -f -a "(__ralph_values)"
+complete -c ralph -n __ralph_has_values -l profile -x -a "(__ralph_values)"
+complete -c ralph -n __ralph_has_values -l agent -x -a "(__ralph_values)"
 "#;
 
 /// Prints the script.
@@ -103,7 +111,11 @@ mod tests {
             assert!(script.contains("_ralph_static() {"), "{shell}");
             assert!(script.contains("__complete"), "{shell}");
         }
-        assert!(script(Shell::Fish).contains("__ralph_values"));
+        let fish = script(Shell::Fish);
+        for option in ["-f", "-l profile -x", "-l agent -x"] {
+            let rule = format!("{option} -a \"(__ralph_values)\"");
+            assert!(fish.contains(&rule), "{option}");
+        }
         assert!(!script(Shell::PowerShell).contains("__complete"));
     }
 }

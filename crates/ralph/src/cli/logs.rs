@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::follow::POLL_INTERVAL;
+use ralph_app::results::find_transcript;
 use ralph_core::parse_value;
 use ralph_engine::durable::StoreError;
 use ralph_engine::live_output::{LiveFollower, LiveLine};
@@ -30,12 +31,25 @@ pub(super) struct LogsArgs {
     /// Print new lines and live output until no process works on the run
     #[arg(short, long)]
     pub follow: bool,
-    /// Print the errors instead
-    #[arg(long)]
-    pub errors: bool,
+    #[command(flatten)]
+    pub source: LogSourceArgs,
     /// Print JSON, one line of the log per line
     #[arg(long)]
     pub json: bool,
+}
+
+/// The printed file.
+#[derive(Debug, Args)]
+pub(super) struct LogSourceArgs {
+    /// Print the errors instead
+    #[arg(long)]
+    pub errors: bool,
+    /// Print the output of the agent in the last iteration instead, or in that of `--iteration`
+    #[arg(long, conflicts_with_all = ["follow", "errors"])]
+    pub transcript: bool,
+    /// The iteration whose transcript is printed
+    #[arg(long, value_name = "N", requires = "transcript")]
+    pub iteration: Option<u32>,
 }
 
 /// The number of bytes that are read at once; a longer line is printed in pieces.
@@ -47,27 +61,35 @@ const EARLIER_LIVE_LINES: usize = 20;
 /// Prints the log.
 pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
-    let name = if args.errors {
-        "errors.log"
-    } else {
-        "activity.log"
-    };
     let mut log = LogTail {
-        path: dir.file(name),
+        path: log_path(&args.source, &dir)?,
         offset: 0,
         output: LogOutput {
             output: context.output(),
             is_json: args.json,
+            is_transcript: args.source.transcript,
         },
     };
     if args.follow {
         // Live output is not part of the error log.
-        let live = (!args.errors).then(|| LiveFollower::new(&dir));
+        let live = (!args.source.errors).then(|| LiveFollower::new(&dir));
         follow(&dir, &mut log, live)?;
     } else {
         log.print_new(PartialLine::Print)?;
     }
     Ok(ExitCode::Success)
+}
+
+/// Returns the path of the requested file.
+fn log_path(args: &LogSourceArgs, dir: &RunDir) -> Result<PathBuf, AppError> {
+    if args.transcript {
+        return Ok(find_transcript(dir, &dir.state()?, args.iteration)?.path);
+    }
+    Ok(dir.file(if args.errors {
+        "errors.log"
+    } else {
+        "activity.log"
+    }))
 }
 
 fn follow(dir: &RunDir, log: &mut LogTail, mut live: Option<LiveFollower>) -> Result<(), AppError> {
@@ -123,13 +145,19 @@ fn print_live(
 struct LogOutput {
     output: CliOutput,
     is_json: bool,
+    is_transcript: bool,
 }
 
 impl LogOutput {
     /// Prints lines of the log file.
     fn print_log(self, text: &str) -> Result<StdoutReader, AppError> {
         if self.is_json {
-            self.print_entries(text.lines().map(log_entry))
+            let entry = if self.is_transcript {
+                transcript_entry
+            } else {
+                log_entry
+            };
+            self.print_entries(text.lines().map(entry))
         } else {
             self.output.print_text(&sanitize::text(text))
         }
@@ -153,6 +181,11 @@ impl LogOutput {
         }
         Ok(StdoutReader::Connected)
     }
+}
+
+/// Returns a line of a transcript: its JSON, or else its text.
+fn transcript_entry(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|_| json!({ "text": line }))
 }
 
 /// Returns the parts of a log line. A line without a time and an iteration has only a text.

@@ -19,7 +19,7 @@ impl StartQuestions for TerminalQuestions {
 
     fn accept_local(&self, reason: &str) -> bool {
         let question =
-            format!("ralph: {reason}. Let the agent work without isolation, as you? [y/N] ");
+            format!("ralph: {reason}.\nLet the agent work without isolation, as you? [y/N] ");
         matches!(ask(&question).as_deref(), Some("y" | "yes"))
     }
 
@@ -57,6 +57,13 @@ fn ask(question: &str) -> Option<String> {
     let written = write!(stderr, "{question}").and_then(|()| stderr.flush());
     let mut answer = String::new();
     match written.and_then(|()| io::stdin().read_line(&mut answer)) {
+        // Ctrl-D is no answer, also for a question whose default is yes.
+        Ok(0) => {
+            if let Err(error) = writeln!(stderr) {
+                tracing::debug!(%error, "cannot end the line of a question");
+            }
+            None
+        }
         Ok(_) => Some(answer.trim().to_lowercase()),
         Err(_) => None,
     }

@@ -57,6 +57,7 @@ pub(super) fn run(
         output.style().colour(),
     ))?;
     output.print_lines(&cut_line(section))?;
+    output.print_lines(&transcript_lines(&report))?;
     Ok(ExitCode::Success)
 }
 
@@ -91,6 +92,26 @@ fn title_line(title: &str, section: &IterationSection) -> StyledLine {
     StyledLine::from_text("── ")
         .strong(title)
         .quiet(&format!(" · {size}"))
+}
+
+/// Names the file with the output of the agent, if an agent worked.
+fn transcript_lines(report: &IterationReport) -> Vec<StyledLine> {
+    let Some(transcript) = &report.transcript else {
+        return Vec::new();
+    };
+    let size = match transcript.bytes {
+        0 => "empty".to_owned(),
+        bytes => format::bytes(bytes),
+    };
+    let title = StyledLine::from_text("── ")
+        .strong("transcript of the agent")
+        .quiet(&format!(" · {size}"));
+    let path = transcript.path.display().to_string();
+    vec![
+        StyledLine::new(),
+        title,
+        StyledLine::from_text(&sanitize::text(&path)),
+    ]
 }
 
 /// Names the file with the whole text, if a part of it is missing.

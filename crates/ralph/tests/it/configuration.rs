@@ -271,3 +271,20 @@ fn the_fallback_profile_of_the_environment_is_used_if_the_task_names_none() {
     assert_eq!(plan["settings"]["fallback_profile"], "strong-doctor");
     assert_eq!(plan["settings"]["command_timeout_minutes"], 60);
 }
+
+#[test]
+fn the_timeout_of_commands_is_pinned_in_the_plan() {
+    let project = Project::new().script(&[finish()]);
+    let configure = |minutes: &str| {
+        let text = format!("[sandbox.resources]\ntimeout_minutes = {minutes}\n");
+        project.configure("config.toml", &text);
+    };
+    configure("1");
+    let plan = project.run_with(&["--dry-run", "--json"]).expect(0).stdout;
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!(plan["settings"]["command_timeout_minutes"], 1);
+    configure("0");
+    let refused = project.run_with(&["--dry-run"]).expect(1).stderr;
+    let why = "line 2, column 19: the timeout must be between 1 and 1440 minutes";
+    assert!(refused.contains(why), "{refused}");
+}

@@ -155,3 +155,101 @@ fn a_repository_cannot_notify() {
     );
     assert!(!project.repo().join("owned").exists());
 }
+
+/// Writes a program that records its arguments, one per line, and returns a `PATH` with it.
+fn with_desktop_program(project: &Project, name: &str) -> String {
+    let directory = project.path("bin");
+    fs::create_dir(&directory).unwrap();
+    let program = directory.join(name);
+    let arguments = project.path("arguments");
+    let script = format!(
+        "#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done >'{}'\n",
+        arguments.display()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    project.configure("config.toml", "[notify]\ndesktop = true\n");
+    let path = std::env::var_os("PATH").unwrap();
+    format!("{}:{}", directory.display(), path.display())
+}
+
+fn has_desktop_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap();
+    std::env::split_paths(&path).any(|directory| directory.join(name).exists())
+}
+
+#[test]
+fn the_desktop_gets_the_result() {
+    let question = actions(&[control("pause", "is a <b> & c right?")]);
+    let project = Project::new().script(&[question]);
+    let path = with_desktop_program(&project, "notify-send");
+    let project = project.env("PATH", path);
+    project.run().expect(11);
+    let arguments = fs::read_to_string(project.path("arguments")).unwrap();
+    let start = "--app-name=ralph\n--\nralph\nMake two files needs you: ";
+    assert!(arguments.starts_with(start), "{arguments}");
+    let escaped = "is a &lt;b&gt; &amp; c right?";
+    assert!(arguments.contains(escaped), "{arguments}");
+}
+
+#[test]
+fn without_notify_send_the_desktop_of_macos_gets_the_result() {
+    if has_desktop_program("notify-send") {
+        println!("skipped: `notify-send` is on PATH");
+        return;
+    }
+    let project = Project::new().script(&[finish()]);
+    let path = with_desktop_program(&project, "osascript");
+    let project = project.env("PATH", path);
+    project.run().expect(0);
+    let arguments = fs::read_to_string(project.path("arguments")).unwrap();
+    assert!(
+        arguments.starts_with("-e\non run argv\ndisplay notification "),
+        "{arguments}"
+    );
+    assert!(
+        arguments.ends_with("\n--\nMake two files finished\n"),
+        "{arguments}"
+    );
+}
+
+#[test]
+fn a_missing_desktop_program_is_logged() {
+    if has_desktop_program("notify-send") || has_desktop_program("osascript") {
+        println!("skipped: a program for the desktop is on PATH");
+        return;
+    }
+    let project = Project::new().script(&[finish()]);
+    project.configure("config.toml", "[notify]\ndesktop = true\n");
+    project.run().expect(0);
+    let log = fs::read_to_string(project.home().join("log/ralph.log")).unwrap();
+    let why = "neither `notify-send` nor `osascript` is on PATH";
+    assert!(log.contains(why), "{log}");
+}
+
+#[test]
+fn a_terminal_rings_its_bell_if_the_user_wants_it() {
+    for (settings, rings) in [
+        ("[notify]\nbell = true\n", true),
+        ("[notify]\nbell = true\non = [\"failed\"]\n", false),
+        ("[notify]\nbell = false\n", false),
+    ] {
+        let project = Project::new().script(&[finish()]);
+        project.configure("config.toml", settings);
+        let model = project.model();
+        let Some(shown) = project.on_terminal(&["run", "--model", &model], ("", "")) else {
+            println!("skipped: there is no program `script`");
+            return;
+        };
+        let shown = shown.expect(0);
+        assert_eq!(
+            shown.stdout.contains('\u{7}'),
+            rings,
+            "{settings} {shown:?}"
+        );
+    }
+    let project = Project::new().script(&[finish()]);
+    project.configure("config.toml", "[notify]\nbell = true\n");
+    let piped = project.run().expect(0).combined();
+    assert!(!piped.contains('\u{7}'), "{piped:?}");
+}

@@ -9,7 +9,7 @@ use ralph_core::budget::Budget;
 use ralph_core::money::Usd;
 use ralph_core::ports::{
     Agent, AgentCommand, AgentEnd, AgentEvent, AgentReader, AgentReport, AgentTimeouts, Allowance,
-    ExecStatus, GateControl, GateEvent, ProviderFailure, TokenUsage,
+    ExecStatus, GateControl, GateEvent, ProviderFailure, TokenUsage, TranscriptFormat,
 };
 
 /// An agent whose output lines are commands to its reader:
@@ -76,6 +76,10 @@ impl Agent for ScriptedAgent {
 
     fn reader(&self) -> Box<dyn AgentReader> {
         Box::new(ScriptedAgentReader::default())
+    }
+
+    fn transcript_format(&self) -> TranscriptFormat {
+        TranscriptFormat::Text
     }
 
     fn timeouts(&self) -> AgentTimeouts {

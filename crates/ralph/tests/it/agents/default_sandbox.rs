@@ -74,3 +74,34 @@ fn without_an_engine_the_user_is_told_how_to_work_without_isolation() {
     let plan: serde_json::Value = serde_json::from_str(&plan.expect(0).stdout).unwrap();
     assert_eq!(plan["sandbox"], "local");
 }
+
+#[test]
+fn on_a_terminal_the_user_is_asked_about_local() {
+    let question = "Let the agent work without isolation, as you? [y/N] ";
+    for (keys, code) in [
+        ("y\n", 0),
+        ("YES\n", 0),
+        ("n\n", 2),
+        ("\n", 2),
+        ("\u{4}", 2),
+        ("\u{3}", 130),
+    ] {
+        let project = project().set("sandbox_provider", "local");
+        let Some(shown) = project.on_terminal(&["run", "--agent", "command"], (question, keys))
+        else {
+            println!("skipped: there is no program `script`");
+            return;
+        };
+        let shown = shown.expect(code);
+        assert!(shown.stdout.contains(question), "{keys:?} {shown:?}");
+        let is_started = project.home().join("runs").exists();
+        assert_eq!(is_started, code == 0, "{keys:?} {shown:?}");
+        if code == 2 {
+            let refused = "ralph: agent `command` would work without isolation — ";
+            assert!(
+                shown.stdout.contains(&format!("\n{refused}")),
+                "{keys:?} {shown:?}"
+            );
+        }
+    }
+}

@@ -31,6 +31,12 @@ fn assert_done(setup: &AgentFixture) {
     assert_eq!(shown["iteration"], 2);
     assert_eq!(setup.project.delivered(), ["a.txt", "b.txt"]);
     setup.project.audit();
+    let transcript = setup.project.artifact(2, "transcript.jsonl");
+    assert!(transcript.contains("M1.2 is done."), "{transcript}");
+    assert!(!transcript.contains(&canary(setup.agent)), "{transcript}");
+    for line in transcript.lines() {
+        serde_json::from_str::<serde_json::Value>(line).expect("a line of JSON");
+    }
     let bearer = format!("Bearer {}", canary(setup.agent));
     let credentials = setup.credentials();
     assert_eq!(credentials.len(), 4);

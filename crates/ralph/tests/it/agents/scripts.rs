@@ -29,6 +29,35 @@ fn a_script_does_a_box_in_each_iteration() {
 }
 
 #[test]
+fn the_output_of_an_agent_is_stored_and_printed() {
+    let project = with_script(DILIGENT);
+    project.ralph(&["run", "--agent", "command"]).expect(0);
+    assert_eq!(project.artifact(1, "transcript.txt"), "M1.1 is done\n");
+    let logs = |args: &[&str]| project.ralph(&[&["logs", "last", "--transcript"], args].concat());
+    assert_eq!(logs(&[]).expect(0).stdout, "M1.2 is done\n");
+    assert_eq!(
+        logs(&["--iteration", "1", "--json"]).expect(0).stdout,
+        "{\"text\":\"M1.1 is done\"}\n"
+    );
+    let missing = logs(&["--iteration", "3"]).expect(2).stderr;
+    assert!(missing.contains("has no iteration 3"), "{missing}");
+    let shown = project
+        .ralph(&["show", "last", "--iteration", "2"])
+        .expect(0);
+    let path = project.run_dir().join("iterations/2/transcript.txt");
+    let named = format!("── transcript of the agent · 13 B\n{}\n", path.display());
+    assert!(shown.stdout.ends_with(&named), "{}", shown.stdout);
+    let shown = project.ralph(&["show", "last", "--iteration", "2", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown.expect(0).stdout).unwrap();
+    assert_eq!(shown["transcript"]["bytes"], 13);
+    project.audit();
+    std::fs::write(path, "another").unwrap();
+    let audit = project.ralph(&["audit", "last"]).expect(1);
+    let changed = "iterations/2/transcript.txt was changed";
+    assert!(audit.stdout.contains(changed), "{}", audit.stdout);
+}
+
+#[test]
 fn an_idle_script_is_detected_after_three_iterations() {
     let project = with_script("cat >/dev/null; echo I have looked around");
     let paused = project.ralph(&["run", "--agent", "command"]).expect(11);

@@ -1,6 +1,7 @@
 //! The project fixture and the program under test.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -252,6 +253,60 @@ impl Project {
     /// Runs the program to completion.
     pub(crate) fn ralph(&self, args: &[&str]) -> ProjectOutput {
         ProjectOutput::from_output(&self.command(args).output().unwrap())
+    }
+
+    /// Runs the program to completion on a terminal of its own, and types `keys` after `question`
+    /// was shown. Returns all that the terminal showed; `None` if `script` is missing.
+    pub(crate) fn on_terminal(
+        &self,
+        args: &[&str],
+        (question, keys): (&str, &str),
+    ) -> Option<ProjectOutput> {
+        let ralph = self.command(args);
+        let mut line = vec![ralph.get_program().to_string_lossy().into_owned()];
+        line.extend(
+            ralph
+                .get_args()
+                .map(|arg| arg.to_string_lossy().into_owned()),
+        );
+        let mut script = Command::new("script");
+        script
+            .args(["--quiet", "--return", "--command"])
+            .args([&line.join(" "), "/dev/null"])
+            .env_clear()
+            .envs(
+                ralph
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .env("TERM", "xterm")
+            .current_dir(self.repo())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = available(script.spawn())?;
+        // The end of the input would end the terminal, so it stays open until the program ends.
+        let mut input = child.stdin.take().unwrap();
+        let mut shown = String::new();
+        let mut terminal = child.stdout.take().unwrap();
+        let mut bytes = [0; 4096];
+        let mut keys = Some(keys);
+        loop {
+            let count = terminal.read(&mut bytes).unwrap();
+            if count == 0 {
+                break;
+            }
+            shown += &String::from_utf8_lossy(&bytes[..count]);
+            if shown.contains(question)
+                && let Some(keys) = keys.take()
+            {
+                input.write_all(keys.as_bytes()).unwrap();
+            }
+        }
+        Some(ProjectOutput {
+            code: child.wait().unwrap().code().unwrap_or(-1),
+            stdout: shown,
+            stderr: String::new(),
+        })
     }
 
     /// Returns the name of the scripted model.
