@@ -21,6 +21,7 @@ mod notify_channels;
 mod ready_run;
 mod removal;
 mod resume;
+mod shared_objects;
 mod start;
 mod steering_details;
 mod summary;
@@ -37,6 +38,7 @@ pub use notify::Notifier;
 pub use ready_run::ReadyRun;
 pub use removal::{RemovalGuard, RemovedRun, remove_run};
 pub use resume::{ResumeOutcome, prepare_resume};
+pub use shared_objects::SharedObjects;
 pub use start::{PlanPreview, RunStart, plan_start, prepare_start, preview_start};
 pub use steering_details::{BlockedHostEntry, MessageEntry, ShownProviderTool, SteeringDetails};
 pub use summary::{

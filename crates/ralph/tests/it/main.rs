@@ -69,6 +69,7 @@ mod results;
 #[cfg(target_os = "linux")]
 mod script;
 mod secrets;
+mod shared_objects;
 mod starting;
 mod steering;
 #[cfg(target_os = "linux")]
