@@ -33,6 +33,9 @@ fn commits_on_branch(
     branch: &str,
     base: &str,
 ) -> Result<Vec<AuditCommit>, String> {
+    if let Some(missing) = evidence.missing_shared_objects() {
+        return Err(missing);
+    }
     let repo = evidence.repo();
     let in_repo = |error| format!("repo.git cannot be read: {error}");
     let tip = evidence.git.branch_head(&repo, branch).map_err(in_repo)?;

@@ -1,5 +1,6 @@
 //! The input of all checks, and facts that several of them need.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -78,6 +79,18 @@ impl<'a> Evidence<'a> {
     /// Returns the run's bare repository.
     pub(super) fn repo(&self) -> PathBuf {
         self.run_dir.join("repo.git")
+    }
+
+    /// Returns the directory of objects that the run's repository borrows from, if it is missing.
+    pub(super) fn missing_shared_objects(&self) -> Option<String> {
+        let objects = self.repo().join("objects");
+        let borrowed = fs::read_to_string(objects.join("info/alternates"));
+        let borrowed = borrowed.unwrap_or_else(|_| String::new());
+        let missing = borrowed.lines().find(|line| !objects.join(line).is_dir())?;
+        let shown = missing.trim_start_matches("../");
+        Some(format!(
+            "repo.git borrows objects from `{shown}` in the state directory, which does not exist"
+        ))
     }
 
     /// Returns the records of one type of event.

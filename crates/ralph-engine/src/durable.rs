@@ -93,6 +93,16 @@ pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StoreError
     }
 }
 
+/// Removes a directory with everything in it. A missing one is not an error.
+pub fn remove_tree(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StoreError::when("remove", path)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Removes a file that is no longer needed, if it exists. A failure is only logged.
 pub(crate) fn remove_leftover(path: &Path) {
     match fs::remove_file(path) {

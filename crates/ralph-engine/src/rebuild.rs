@@ -1,8 +1,9 @@
 //! Creates the run's own repository at the start of a process, or checks and repairs it.
 //!
-//! Every recorded commit was synced before its record. If a disk lost it nevertheless, the commits
-//! are recovered from the repository that they were pushed to or from the sandbox; a run whose
-//! commits are lost is paused.
+//! The run's repository borrows the objects of its base from the mirror of the user's repository. Every
+//! recorded commit was synced before its record. If a disk lost it nevertheless, the commits are
+//! recovered from the repository that they were pushed to or from the sandbox; a run whose commits are
+//! lost is paused.
 
 use std::path::PathBuf;
 use std::{fs, io};
@@ -12,7 +13,7 @@ use ralph_core::id::CommitId;
 
 use crate::durable::{StoreError, warn_if_failed};
 use crate::error::RunError;
-use crate::git::{GitError, HostRepo, SandboxGit, locks};
+use crate::git::{BaseOrigin, GitError, HostRepo, RepositoryMirror, SandboxGit, locks};
 use crate::journal::Journal;
 use crate::services::Services;
 use crate::store::RunDir;
@@ -32,12 +33,30 @@ pub(crate) async fn restore_repository(
         return Ok(repo.set_branch(&plan.branch, &head).await?);
     }
     let existed = dir.repo().exists();
+    let mirror = RepositoryMirror::new(&services.git, &dir.mirrors(), &plan.repo, &plan.base);
+    let shared = mirror.add_base(&plan.repo, &plan.run, &plan.base).await;
+    if existed && shared.is_ok() && repo.is_complete(&plan.base, &head).await? {
+        let message = format!(
+            "the objects that the runs of `{}` share were damaged or missing; they were fetched again",
+            plan.repo
+        );
+        journal.append(RunEvent::Notice { message })?;
+        return Ok(repo.set_branch(&plan.branch, &head).await?);
+    }
+    let pack = match &shared {
+        Ok(()) => Vec::new(),
+        Err(_) => base_from_sandbox(journal, services).await?,
+    };
+    let origin = match shared {
+        Ok(()) => BaseOrigin::Mirror(&mirror),
+        Err(error) if pack.is_empty() => return Err(error.into()),
+        Err(_) => BaseOrigin::Pack(&pack),
+    };
     let aside = dir.recovered().join(format!("repo-{}.git", state.epoch));
     repo.move_aside(&aside)?;
-    repo.prepare(&plan.repo, &plan.base_branch, &plan.base, &plan.branch)
-        .await?;
+    repo.prepare(origin, &plan.base, &plan.branch).await?;
     if head != plan.base {
-        recover_commits(journal, services, (dir, repo), &head).await?;
+        recover_commits(journal, services, (dir, repo, &mirror), &head).await?;
         repo.set_branch(&plan.branch, &head).await?;
     }
     if existed && head != plan.base {
@@ -51,11 +70,30 @@ pub(crate) async fn restore_repository(
     Ok(())
 }
 
+/// Returns the base commit with its history from the sandbox, as a pack: the user's repository does not
+/// have it any more. Empty if there is no sandbox, or if it does not have it either.
+async fn base_from_sandbox(journal: &Journal, services: &Services) -> Result<Vec<u8>, RunError> {
+    let state = journal.state();
+    let Some(id) = &state.sandbox else {
+        return Ok(Vec::new());
+    };
+    let Some(sandbox) = services.sandboxes.attach(id).await? else {
+        return Ok(Vec::new());
+    };
+    let packed = SandboxGit::new(&*sandbox)
+        .pack_history(&state.plan.base)
+        .await;
+    Ok(packed.unwrap_or_else(|error| {
+        tracing::warn!("cannot read the base commit of the sandbox: {error}");
+        Vec::new()
+    }))
+}
+
 /// Recovers the commits of the run from all available sources.
 async fn recover_commits(
     journal: &Journal,
     services: &Services,
-    (dir, repo): (&RunDir, &HostRepo),
+    (dir, repo, mirror): (&RunDir, &HostRepo, &RepositoryMirror),
     head: &CommitId,
 ) -> Result<(), RunError> {
     let state = journal.state();
@@ -64,6 +102,7 @@ async fn recover_commits(
     let fetched = repo.recover_from(services.scm.remote(), &plan.branch).await;
     warn_if_failed("recover commits from the source host", fetched);
     for aside in quarantined_repositories(dir)? {
+        mirror.restore_lending(&aside)?;
         let fetched = repo
             .recover_from(&aside.to_string_lossy(), &plan.branch)
             .await;

@@ -162,12 +162,12 @@ fn ends_with(file: &File, end: &JournalEnd) -> io::Result<bool> {
 }
 
 /// Locks a file unless another process has locked it.
-fn try_flock(file: &File) -> bool {
+pub(crate) fn try_flock(file: &File) -> bool {
     rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
 /// Returns whether a path names this open file.
-fn is_same_file(file: &File, path: &Path) -> bool {
+pub(crate) fn is_same_file(file: &File, path: &Path) -> bool {
     let (Ok(open), Ok(named)) = (file.metadata(), fs::metadata(path)) else {
         return false;
     };

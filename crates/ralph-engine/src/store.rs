@@ -15,6 +15,8 @@ pub use crate::run_lock::RunLock;
 
 /// The directory of results of set-up.
 const SETUP_RESULTS: &str = "setup";
+/// The directory of the objects that runs of one repository share.
+const MIRRORS: &str = "repos";
 
 /// The directory with ralph's state, accessible only to the user.
 #[derive(Debug, Clone)]
@@ -81,6 +83,16 @@ impl StateDir {
     /// Returns the directory of the local source host's pull requests.
     pub fn pulls(&self) -> PathBuf {
         self.root.join("pulls")
+    }
+
+    /// Returns the directory of the objects that runs of one repository share.
+    pub fn mirrors(&self) -> PathBuf {
+        self.root.join(MIRRORS)
+    }
+
+    /// Returns the directory of all runs.
+    pub fn all_runs(&self) -> PathBuf {
+        self.root.join("runs")
     }
 
     /// Returns the directory of tasks that were made from a sentence.
@@ -210,8 +222,16 @@ impl RunDir {
 
     /// Returns the directory of cached baseline results, which all runs share.
     pub fn baselines(&self) -> PathBuf {
-        let state_directory = self.root.ancestors().nth(2);
-        state_directory.unwrap_or(&self.root).join("baselines")
+        self.state_directory().join("baselines")
+    }
+
+    /// Returns the directory of the objects that runs of one repository share.
+    pub fn mirrors(&self) -> PathBuf {
+        self.state_directory().join(MIRRORS)
+    }
+
+    fn state_directory(&self) -> &Path {
+        self.root.ancestors().nth(2).unwrap_or(&self.root)
     }
 
     /// Returns the path of the journal.

@@ -8,10 +8,12 @@ use std::time::Duration;
 use ralph_core::id::RunId;
 use ralph_engine::durable::StoreError;
 use ralph_engine::setup::SetupCache;
+use ralph_engine::durable;
 use ralph_engine::store::{RunDir, StateDir};
 use serde::Serialize;
 
 use super::removal::{self, REMOVED_SUFFIX, RemovalGuard, disk_use, keep_reason};
+use super::shared_objects::{self, SharedObjects};
 use super::summary::RunSummary;
 use crate::app::App;
 use crate::error::AppError;
@@ -62,9 +64,11 @@ pub struct GcEntry {
 pub struct GcReport {
     pub dry_run: bool,
     pub runs: Vec<GcEntry>,
-    /// The disk space of all runs before the removal.
+    /// The objects that the runs of one repository share.
+    pub shared: Vec<SharedObjects>,
+    /// The disk space of all runs and shared objects before the removal.
     pub bytes: u64,
-    /// The disk space of the runs that are removed, or would be.
+    /// The disk space of the runs and shared objects that are removed, or would be.
     pub removed_bytes: u64,
     /// The disk space of stored results of set-up, which all runs of a repository share.
     pub setup_bytes: u64,
@@ -80,10 +84,13 @@ pub async fn collect_garbage(
     app: &App,
 ) -> Result<GcReport, AppError> {
     let state = app.state_dir()?;
+    let providers = app.providers()?;
     if mode == GcMode::Remove {
         remove_leftovers(&state)?;
+        shared_objects::remove_leftovers(&providers)?;
     }
-    let sandboxes = sandbox_use(&app.providers()?).await;
+    let mut shared = SharedObjects::list(&providers).await?;
+    let sandboxes = sandbox_use(&providers).await;
     let mut runs = Vec::new();
     for id in state.runs()? {
         let sandbox_bytes = sandboxes.get(id.as_str()).copied().unwrap_or_default();
@@ -99,18 +106,44 @@ pub async fn collect_garbage(
         runs.push(entry);
     }
     let (setup_bytes, removed_setup_bytes) = setup_use(&state, mode)?;
+    mark_unused(&mut shared, &runs);
+    if mode == GcMode::Remove {
+        // Also after the removal of a run, which removes those that it was the last to use.
+        shared_objects::remove_unused(&providers).await?;
+    }
+    Ok(report(mode, runs, shared))
+}
+
+/// Marks shared objects of which every run is removed.
+fn mark_unused(shared: &mut [SharedObjects], runs: &[GcEntry]) {
+    let is_removed = |run: &RunId| {
+        let mut entries = runs.iter();
+        entries.any(|entry| entry.run == *run && entry.verdict == GcVerdict::Remove)
+    };
+    for objects in shared {
+        objects.removed = objects.runs.iter().all(is_removed);
+    }
+}
+
+fn report(mode: GcMode, runs: Vec<GcEntry>, shared: Vec<SharedObjects>) -> GcReport {
     let size = |entry: &GcEntry| entry.bytes + entry.sandbox_bytes;
     let removed = runs
         .iter()
         .filter(|entry| entry.verdict == GcVerdict::Remove);
-    Ok(GcReport {
+    let removed_shared = shared.iter().filter(|objects| objects.removed);
+    let shared_bytes = |objects: &SharedObjects| objects.bytes;
+    GcReport {
         dry_run: mode == GcMode::DryRun,
         bytes: runs.iter().map(size).sum(),
         removed_bytes: removed.map(size).sum(),
         setup_bytes,
         removed_setup_bytes,
+        bytes: runs.iter().map(size).sum::<u64>() + shared.iter().map(shared_bytes).sum::<u64>(),
+        removed_bytes: removed.map(size).sum::<u64>()
+            + removed_shared.map(shared_bytes).sum::<u64>(),
         runs,
-    })
+        shared,
+    }
 }
 
 /// Returns the disk space of stored results of set-up, and the part that was removed.
@@ -190,7 +223,7 @@ fn remove_leftovers(state: &StateDir) -> Result<(), AppError> {
         .filter(|path| path.extension() == Some(REMOVED_SUFFIX.as_ref()))
         .collect();
     for path in leftovers {
-        removal::remove_tree(&path)?;
+        durable::remove_tree(&path)?;
     }
     Ok(())
 }

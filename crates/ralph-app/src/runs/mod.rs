@@ -24,6 +24,7 @@ mod orphans;
 mod ready_run;
 mod removal;
 mod resume;
+mod shared_objects;
 mod start;
 mod steering_details;
 mod summary;
@@ -42,6 +43,7 @@ pub use orphans::{ORPHANED, OrphanedRun, OrphanedRuns, SavedRun};
 pub use ready_run::ReadyRun;
 pub use removal::{RemovalGuard, RemovedRun, remove_run};
 pub use resume::{ResumeOutcome, prepare_resume};
+pub use shared_objects::SharedObjects;
 pub use start::{PlanPreview, RunStart, plan_start, prepare_start, preview_start};
 pub use steering_details::{BlockedHostEntry, MessageEntry, ShownProviderTool, SteeringDetails};
 pub use summary::{

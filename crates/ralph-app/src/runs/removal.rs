@@ -1,7 +1,7 @@
 //! Removes the directory of a run together with its sandboxes.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use ralph_engine::durable::{self, StoreError};
 use ralph_engine::store::RunDir;
 use serde::Serialize;
 
+use super::shared_objects;
 use crate::app::App;
 use crate::error::AppError;
 use crate::prune::RunSandboxes;
@@ -38,6 +39,10 @@ pub struct RemovedRun {
     /// The disk space of its directory and its local sandboxes.
     pub bytes: u64,
     pub sandboxes: Vec<String>,
+    /// The disk space of objects that were shared with other runs, by directory in `repos`, if this was
+    /// the last of these runs.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub shared: BTreeMap<String, u64>,
 }
 
 /// Removes the sandboxes of a run that no process works on, then its directory.
@@ -84,10 +89,18 @@ pub async fn remove_run(
     let bytes = disk_use(dir.root()) + directories.map(|path| disk_use(&path)).sum::<u64>();
     let sandboxes = sandboxes.remove().await?;
     remove_directory(&dir)?;
+    let shared = shared_objects::remove_unused(&providers)
+        .await
+        .unwrap_or_else(|error| {
+            // The run is removed; the next `ralph gc` removes these objects.
+            tracing::warn!(%error, "cannot remove unused shared objects");
+            BTreeMap::new()
+        });
     Ok(RemovedRun {
         run,
         bytes,
         sandboxes,
+        shared,
     })
 }
 
@@ -110,19 +123,9 @@ pub(super) fn keep_reason(state: &RunState) -> Option<String> {
 /// look damaged.
 fn remove_directory(dir: &RunDir) -> Result<(), StoreError> {
     let removed = dir.root().with_extension(REMOVED_SUFFIX);
-    remove_tree(&removed)?;
+    durable::remove_tree(&removed)?;
     durable::rename(dir.root(), &removed)?;
-    remove_tree(&removed)
-}
-
-/// Removes a directory with everything in it. A missing one is not an error.
-pub(super) fn remove_tree(path: &Path) -> Result<(), StoreError> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(StoreError::when("remove", path)(error))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
+    durable::remove_tree(&removed)
 }
 
 /// Returns the disk space of a directory. Links are not followed, and unreadable entries do not

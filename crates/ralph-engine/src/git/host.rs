@@ -8,7 +8,7 @@ use ralph_core::surface::{ChangedPath, PathChange};
 use tokio::process::Command;
 
 use super::program::{HostGit, subcommand_name, successful_stdout};
-use super::{GitError, bounded, history};
+use super::{GitError, RepositoryMirror, bounded, history};
 use crate::durable::{self, StoreError};
 
 /// The most packs in the repository: each one slows down every git command.
@@ -19,6 +19,15 @@ fn parse_commit_id(command: &str, text: &str) -> Result<CommitId, GitError> {
         command: command.to_owned(),
         output: text.trim().to_owned(),
     })
+}
+
+/// The source of the objects of a run's base commit.
+#[derive(Debug, Clone, Copy)]
+pub enum BaseOrigin<'a> {
+    /// The repository borrows them.
+    Mirror(&'a RepositoryMirror),
+    /// The repository stores the objects of this pack.
+    Pack(&'a [u8]),
 }
 
 /// A run's own bare repository.
@@ -90,22 +99,27 @@ impl HostRepo {
         durable::sync_filesystem(&self.path)
     }
 
-    /// Creates the repository, fetches the base commit and sets the run's branch to it. Idempotent.
-    /// The result survives a power cut.
+    /// Creates the repository with the object format of a commit, if it does not exist.
+    pub(super) async fn init(&self, base: &CommitId) -> Result<(), GitError> {
+        durable::create_dir(&self.path)?;
+        let format = format!("--object-format={}", base.object_format());
+        let args = ["init", "--quiet", "--bare", "--template=", &format, "."];
+        self.run(&args).await.map(drop)
+    }
+
+    /// Creates the repository and sets the run's branch to the base commit, whose objects it gets from
+    /// `origin`. Idempotent. The result survives a power cut.
     pub async fn prepare(
         &self,
-        source: &str,
-        base_branch: &str,
+        origin: BaseOrigin<'_>,
         base: &CommitId,
         branch: &str,
     ) -> Result<(), GitError> {
-        durable::create_dir(&self.path)?;
-        let format = format!("--object-format={}", base.object_format());
-        self.run(&["init", "--quiet", "--bare", "--template=", &format, "."])
-            .await?;
-        let refspec = format!("+refs/heads/{base_branch}:refs/start");
-        self.run(&["fetch", "--quiet", "--no-tags", source, &refspec])
-            .await?;
+        self.init(base).await?;
+        match origin {
+            BaseOrigin::Mirror(mirror) => mirror.lend_to(&self.path)?,
+            BaseOrigin::Pack(pack) => self.recover_from_pack(pack).await?,
+        }
         self.run(&["update-ref", "refs/start", base.as_str()])
             .await?;
         self.run(&["update-ref", &format!("refs/heads/{branch}"), base.as_str()])
@@ -140,7 +154,7 @@ impl HostRepo {
     }
 
     /// Repacks the small packs if there are many: every import adds one, and every git command
-    /// searches all of them.
+    /// searches all of them. Borrowed objects are not copied (`-l`).
     pub(super) async fn repack_if_needed(&self) {
         let entries = std::fs::read_dir(self.path.join("objects/pack"));
         let packs = entries.map_or(0, |entries| {
@@ -152,12 +166,12 @@ impl HostRepo {
         if packs >= MAX_PACKS {
             // Without the repack git is only slower; the next import reports other problems.
             let repacked = self
-                .run(&["repack", "-d", "--quiet", "--geometric=2"])
+                .run(&["repack", "-d", "-l", "--quiet", "--geometric=2"])
                 .await;
             if repacked.is_err() {
                 // Git before 2.32 can only repack all of them.
                 let repacked = self
-                    .run(&["repack", "-a", "-d", "--keep-unreachable", "--quiet"])
+                    .run(&["repack", "-a", "-d", "-l", "--keep-unreachable", "--quiet"])
                     .await;
                 durable::warn_if_failed("repack the repository", repacked);
             }

@@ -26,12 +26,7 @@ struct QuarantineDir(PathBuf);
 
 impl QuarantineDir {
     fn create(objects: PathBuf) -> Result<Self, StoreError> {
-        match fs::remove_dir_all(&objects) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(StoreError::when("remove", &objects)(error));
-            }
-            Ok(()) | Err(_) => {}
-        }
+        durable::remove_tree(&objects)?;
         fs::create_dir_all(&objects).map_err(StoreError::when("create", &objects))?;
         Ok(Self(objects))
     }

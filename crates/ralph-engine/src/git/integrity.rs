@@ -27,15 +27,14 @@ impl HostRepo {
         }
         // The base has many files, so only their presence is checked; objects that the run added
         // are read.
-        let base_files = [
-            "rev-list",
-            "--objects",
-            "--no-walk",
-            "--quiet",
-            base.as_str(),
-        ];
-        Ok(has_all_objects(self.command().args(base_files)).await?
+        Ok(self.has_files_of(base).await?
             && has_all_objects(&mut verify_objects_command(self.command(), base, head)).await?)
+    }
+
+    /// Returns whether the repository has a commit and all of its files.
+    pub(super) async fn has_files_of(&self, commit: &CommitId) -> Result<bool, GitError> {
+        let args = ["rev-list", "--objects", "--no-walk", "--quiet"];
+        has_all_objects(self.command().args(args).arg(commit.as_str())).await
     }
 
     /// Sets a branch to a commit, whatever its current commit is.
@@ -120,6 +119,15 @@ impl HostRepo {
 impl SandboxGit<'_> {
     /// Returns every object from a base commit to `head` as a pack.
     pub(crate) async fn pack(&self, base: &CommitId, head: &CommitId) -> Result<Vec<u8>, RunError> {
+        self.pack_revisions(format!("{head}\n^{base}\n")).await
+    }
+
+    /// Returns a commit with its whole history as a pack.
+    pub(crate) async fn pack_history(&self, head: &CommitId) -> Result<Vec<u8>, RunError> {
+        self.pack_revisions(format!("{head}\n")).await
+    }
+
+    async fn pack_revisions(&self, revisions: String) -> Result<Vec<u8>, RunError> {
         let argv = [
             "git",
             "pack-objects",
@@ -128,7 +136,7 @@ impl SandboxGit<'_> {
             "--stdout",
             "--quiet",
         ];
-        let exec = Exec::argv(argv, TIMEOUT).with_stdin(format!("{head}\n^{base}\n"));
+        let exec = Exec::argv(argv, TIMEOUT).with_stdin(revisions);
         self.exec_checked("pack-objects", exec).await
     }
 }

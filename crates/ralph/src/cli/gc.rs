@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
-use ralph_app::runs::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
+use ralph_app::runs::{GcEntry, GcMode, GcReport, GcVerdict, SharedObjects, collect_garbage};
 
 use super::context::Context;
 use super::duration;
@@ -59,11 +59,19 @@ fn lines(report: &GcReport, now: jiff::Timestamp) -> Vec<StyledLine> {
     if report.runs.is_empty() {
         let none = StyledLine::from_text("no runs yet");
         return [none].into_iter().chain(setup_line(report)).collect();
+    if report.runs.is_empty() && report.shared.is_empty() {
+        return vec![StyledLine::from_text("no runs yet")];
     }
     let runs = report.runs.iter();
     let mut lines: Vec<StyledLine> = runs
         .map(|entry| entry_line(entry, report.dry_run, now))
         .collect();
+    lines.extend(
+        report
+            .shared
+            .iter()
+            .map(|shared| shared_line(shared, report.dry_run)),
+    );
     let (all, old) = (
         format::bytes(report.bytes),
         format::bytes(report.removed_bytes),
@@ -84,6 +92,23 @@ fn setup_line(report: &GcReport) -> Option<StyledLine> {
     let removed = format::bytes(report.removed_setup_bytes);
     let text = format!("{size} of installed dependencies for later runs, {removed} removed");
     (report.setup_bytes > 0).then(|| StyledLine::from_text(&text))
+/// Returns the line of the objects that the runs of one repository share.
+fn shared_line(shared: &SharedObjects, is_dry_run: bool) -> StyledLine {
+    let size = format::bytes(shared.bytes);
+    let line = StyledLine::from_text("shared objects    ")
+        .plain("  ")
+        .plain(&width::pad(&size, SIZE_WIDTH));
+    match (shared.removed, is_dry_run) {
+        (true, true) => line.span(Tone::Warn, "would be removed"),
+        (true, false) => line.span(Tone::Good, "removed"),
+        (false, _) => {
+            let runs = format::plural(shared.runs.len() as u64, "run", "runs");
+            line.wrapped(
+                Tone::Plain,
+                &format!("kept: {runs} of `{}`", shared.label()),
+            )
+        }
+    }
 }
 
 fn entry_line(entry: &GcEntry, is_dry_run: bool, now: jiff::Timestamp) -> StyledLine {

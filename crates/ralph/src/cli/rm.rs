@@ -43,7 +43,12 @@ pub(super) async fn run(args: RmArgs, context: &Context) -> Result<ExitCode, App
     let sandboxes = removed.sandboxes.iter();
     let sandboxes =
         sandboxes.map(|name| StyledLine::from_text(&format!("removed sandbox `{name}`")));
-    let lines: Vec<StyledLine> = std::iter::once(line).chain(sandboxes).collect();
+    let shared = removed.shared.values().map(|bytes| {
+        let freed = format::bytes(*bytes);
+        StyledLine::from_text(&format!("removed shared objects without a run · {freed}"))
+    });
+    let lines = std::iter::once(line).chain(sandboxes).chain(shared);
+    let lines: Vec<StyledLine> = lines.collect();
     context.output().print_lines(&lines)?;
     Ok(ExitCode::Success)
 }

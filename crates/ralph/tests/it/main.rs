@@ -71,6 +71,7 @@ mod results;
 mod script;
 mod secrets;
 mod setup;
+mod shared_objects;
 mod starting;
 mod steering;
 #[cfg(target_os = "linux")]

@@ -59,3 +59,36 @@ fn a_branch_that_was_deleted_is_not_damaged() {
     let audit = fixture.audit();
     assert!(audit.is_green(), "{}", audit.render());
 }
+
+/// Moves the objects of the run's repository into a directory that it borrows from.
+fn share_objects(fixture: &AuditFixture) -> PathBuf {
+    let (repo, mirrors) = (fixture.repo(), fixture.state_dir().join("repos"));
+    let mirror = mirrors.join("0123456789abcdef.git");
+    fs::create_dir_all(&mirror).unwrap();
+    fs::rename(repo.join("objects"), mirror.join("objects")).unwrap();
+    fs::create_dir_all(repo.join("objects/info")).unwrap();
+    let line = "../../../../repos/0123456789abcdef.git/objects\n";
+    fs::write(repo.join("objects/info/alternates"), line).unwrap();
+    mirror
+}
+
+#[test]
+fn borrowed_objects_are_read_and_missing_ones_are_named() {
+    let fixture = AuditFixture::succeeded();
+    let mirror = share_objects(&fixture);
+    let audit = fixture.audit();
+    assert!(audit.is_green(), "{}", audit.render());
+    fs::rename(&mirror, mirror.with_extension("gone")).unwrap();
+    let audit = fixture.audit();
+    for id in ["DEL", "I3"] {
+        let check = audit.checks.iter().find(|check| check.id == id).unwrap();
+        assert_eq!(
+            check.findings,
+            [
+                "repo.git borrows objects from `repos/0123456789abcdef.git/objects` in the state directory, which does not exist"
+            ],
+            "{}",
+            audit.render()
+        );
+    }
+}
