@@ -196,6 +196,13 @@ pub const RULES: &[TrustRule] = &[
     harmless(Settings, "git.protected_branches"),
     harmless(Settings, "git.worktree.name"),
     harmless(Settings, "git.worktree.email"),
+    row(
+        Settings,
+        "github.api_url",
+        UserOnly,
+        TrustScope::Every,
+        "your GitHub credential is sent to `{value}`",
+    ),
     harmless(Settings, "monitoring.show_progress"),
     row(
         Settings,

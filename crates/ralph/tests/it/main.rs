@@ -67,6 +67,7 @@ mod replies;
 mod repositories;
 mod results;
 #[cfg(target_os = "linux")]
+mod scm;
 mod script;
 mod secrets;
 mod starting;
