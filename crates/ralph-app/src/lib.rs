@@ -15,12 +15,13 @@
 //!   reads their journals while they grow.
 //! - [`new_task`] writes the first version of a task file.
 //! - [`results`] shows, merges and discards the results of a run.
+//! - [`scm`] finds the credential of a source host and checks a repository there.
 //! - [`prune`] removes stale sandboxes, [`checks`] contains preflight and selftest.
 //! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages.
 //!
 //! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`,
 //! `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
-//! `prune`, `steering`, `results`, `runs`, `checks`, `new_task`.
+//! `prune`, `scm`, `steering`, `results`, `runs`, `checks`, `new_task`.
 
 pub mod agent;
 mod app;
@@ -39,6 +40,7 @@ pub mod proxy;
 pub mod prune;
 pub mod results;
 pub mod runs;
+pub mod scm;
 pub mod steering;
 pub mod tokens;
 pub mod trust;

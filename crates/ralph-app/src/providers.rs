@@ -8,6 +8,7 @@ use ralph_core::plan::{ContainerPlan, PinnedSettings, RunPlan};
 use ralph_core::ports::{Clock, Model, PullRequest, SandboxProvider};
 use ralph_core::price::Price;
 use ralph_core::profile::ModelChoice;
+use ralph_core::repo_address::RemoteRepo;
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 use ralph_engine::git::HostGit;
@@ -17,6 +18,7 @@ use ralph_providers::docker::images::DockerImages;
 use ralph_providers::docker::{DockerEngine, DockerError};
 use ralph_providers::model::AbsentModel;
 use ralph_providers::sandbox::{DockerLimits, DockerProvider, DockerSettings, LocalProvider};
+use ralph_providers::scm::github::{GitHubClient, GitHubConnection, GitHubCredential};
 use ralph_providers::scm::{GitProgram, LocalScm};
 
 use crate::error::AppError;
@@ -51,6 +53,9 @@ pub use ralph_providers::download;
 /// The limits of commands in a local sandbox.
 pub use ralph_providers::sandbox::LocalLimits;
 pub use ralph_providers::scm::PullRecord;
+
+/// The client of GitHub's API.
+pub use ralph_providers::scm::github;
 
 /// A sandbox provider whose sandboxes can be tested and pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -292,6 +297,21 @@ pub fn keyring(search_path: &str) -> Option<Box<dyn TokenStore>> {
     } else {
         secret_tool(search_path)
     }
+}
+
+/// Returns the client of a repository on GitHub.
+pub fn github_client(
+    connection: GitHubConnection<'_>,
+    credential: GitHubCredential,
+    repo: RemoteRepo,
+) -> Result<GitHubClient, AppError> {
+    GitHubClient::new(connection, credential, repo).map_err(|error| {
+        AppError::usage(
+            error.to_string(),
+            "the client of GitHub uses it",
+            "correct `HTTPS_PROXY` or `HTTP_PROXY`",
+        )
+    })
 }
 
 /// Returns the macOS keychain, if its program exists.

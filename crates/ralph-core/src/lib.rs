@@ -11,6 +11,7 @@
 //! - [`spending`] lists the charges of a run with the model of each.
 //! - [`profile`] describes a model and its request settings.
 //! - [`outage`] decides how long a run waits for an unavailable provider.
+//! - [`repo_address`] parses the address of a repository on a source host.
 //! - [`run`] defines statuses, commands and the table of legal transitions.
 //! - [`event`] is the journal's versioned enum, [`state`] folds events into the state of a run.
 //! - [`gutter`] detects that a run is circling, [`mitigation`] chooses the countermeasure.
@@ -54,6 +55,7 @@ pub mod price;
 pub mod printable;
 pub mod profile;
 pub mod prompt;
+pub mod repo_address;
 pub mod run;
 pub mod secret;
 pub mod spending;

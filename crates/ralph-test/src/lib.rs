@@ -5,6 +5,7 @@
 //! - [`skip_without_docker`] is the first line of a test that needs a Docker Engine.
 //! - [`FakeModelApi`] is a model API with scripted responses, [`LiteLlm`] a real proxy.
 //! - [`PrivateDockerEngine`] is a Docker Engine that a test may kill.
+//! - [`FakeGitHub`] is a GitHub with state, a record of its requests, and faults.
 //! - [`FakeUpstream`] is a model provider that plays a scenario.
 //! - [`internet`] is an internet on this machine, with hosts that record their visits.
 //! - [`agent_program`] locates a real coding agent, [`agent_image`] is an image that contains it.
@@ -15,6 +16,7 @@ mod clock;
 mod collected_output;
 mod docker;
 mod git;
+mod github;
 pub mod internet;
 mod litellm;
 mod model_api;
@@ -28,6 +30,7 @@ pub use clock::TestClock;
 pub use collected_output::CollectedOutput;
 pub use docker::{BASE_IMAGE, skip_without_docker};
 pub use git::{create_repository, git};
+pub use github::{FakeGitHub, FakeGitHubState, FakeGitHubToken, GitHubExchange, GitHubFault};
 pub use litellm::{LiteLlm, run_litellm_script, skip_without_litellm};
 pub use model_api::{FakeCertificate, FakeModelApi, FakeResponse, ReceivedRequest};
 pub use private_engine::PrivateDockerEngine;

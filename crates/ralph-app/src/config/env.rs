@@ -19,7 +19,9 @@ use crate::error::AppError;
 use crate::tokens::BaseUrl;
 
 /// The variables that a `.env` may set in addition to credentials.
-const DOTENV_VARIABLES: [&str; 3] = [
+const DOTENV_VARIABLES: [&str; 5] = [
+    "GITHUB_APP_ID",
+    "GITHUB_APP_INSTALLATION_ID",
     "RALPH_DEFAULT_MODEL_PROFILE",
     "RALPH_FALLBACK_MODEL_PROFILE",
     PROVIDER_VARIABLE,
@@ -44,6 +46,9 @@ const TOOLCHAIN_VARIABLES: [(&str, Option<&str>); 9] = [
     ("VOLTA_HOME", Some(".volta")),
 ];
 
+/// The variable with the address of GitHub's API.
+pub(crate) const GITHUB_API_VARIABLE: &str = "GITHUB_API_URL";
+
 /// The variables that contain credentials of agents.
 const AGENT_CREDENTIALS: [&str; 6] = [
     "ANTHROPIC_API_KEY",
@@ -66,6 +71,15 @@ pub struct Environment {
     directory: PathBuf,
     /// The reason why the `.env` was not read.
     dotenv_problem: Option<String>,
+}
+
+/// The variables of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VariableLayer {
+    /// The variables of the process.
+    Process,
+    /// Also the variables of the `.env` in the working directory.
+    WithDotenv,
 }
 
 /// The location of the state directory is unknown.
@@ -299,6 +313,21 @@ impl Environment {
         // The name may also be that of a credential, which a `.env` can set: `AUTH_API_BASE`.
         let is_users = !self.from_dotenv.contains(name);
         self.get(name).filter(|_| is_address && is_users)
+    }
+
+    /// Returns the address of GitHub's API. A `.env` cannot set it.
+    pub fn github_api_url(&self) -> Option<&str> {
+        let is_users = !self.from_dotenv.contains(GITHUB_API_VARIABLE);
+        self.get(GITHUB_API_VARIABLE).filter(|_| is_users)
+    }
+
+    /// Returns a variable of a GitHub credential from a layer.
+    pub fn github_variable(&self, name: &str, layer: VariableLayer) -> Option<&str> {
+        let is_in_layer = match layer {
+            VariableLayer::Process => !self.from_dotenv.contains(name),
+            VariableLayer::WithDotenv => true,
+        };
+        self.get(name).filter(|_| is_in_layer)
     }
 
     /// Returns the proxy for a scheme, `http` or `https`.

@@ -31,7 +31,8 @@ mod values;
 pub use agents::load_agents;
 pub use allow_host::{AllowHostError, AllowedHost, allow_host_in_project};
 pub use approvals::{ApprovalRecord, Approvals};
-pub use env::{Environment, NoStateDirError};
+pub(crate) use env::GITHUB_API_VARIABLE;
+pub use env::{Environment, NoStateDirError, VariableLayer};
 pub use error::ConfigFileError;
 pub use layered_models::{load_profiles, user_sends_key};
 pub(crate) use layered_settings::{SETUP_COMMAND_KEY, merge_settings};
@@ -45,7 +46,7 @@ pub use regular_file::{
     RegularFile, RegularFileError, project_root, read_regular, read_user_named,
 };
 pub use settings::{
-    DEFAULT_FILE, GitSettings, MonitoringSettings, NetworkPolicySetting, NetworkSettings,
-    ResourceSettings, SandboxSettings, Settings,
+    DEFAULT_FILE, GitHubSettings, GitSettings, MonitoringSettings, NetworkPolicySetting,
+    NetworkSettings, ResourceSettings, SandboxSettings, Settings,
 };
 pub use values::{Cpus, Memory, TimeSpan};

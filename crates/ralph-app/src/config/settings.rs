@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::error::ConfigFileError;
 use super::notify_settings::NotifySettings;
 use super::values::{Cpus, Memory, TimeSpan, deserialize_nonzero_span};
+use crate::tokens::BaseUrl;
 
 /// The default settings file, with comments.
 pub const DEFAULT_FILE: &str = include_str!("ralph.toml");
@@ -31,6 +32,7 @@ pub struct Settings {
     pub sandbox: SandboxSettings,
     pub model: ModelSettings,
     pub git: GitSettings,
+    pub github: GitHubSettings,
     pub monitoring: MonitoringSettings,
     pub notify: NotifySettings,
 }
@@ -297,6 +299,23 @@ fn deserialize_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32
     Err(serde::de::Error::custom(format!(
         "the timeout must be between 1 and {MAX_TIMEOUT_MINUTES} minutes"
     )))
+}
+
+/// `[github]`: the API of GitHub. Only the user's file may set it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GitHubSettings {
+    /// The address of the API; empty selects the one of the repository's host.
+    #[serde(deserialize_with = "deserialize_api_url")]
+    pub api_url: String,
+}
+
+fn deserialize_api_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if !text.is_empty() {
+        BaseUrl::parse(&text).map_err(serde::de::Error::custom)?;
+    }
+    Ok(text)
 }
 
 /// `[monitoring]`: settings of the display.

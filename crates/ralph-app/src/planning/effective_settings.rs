@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::request::{RunRequest, TASK_FILE};
 use super::sandbox_choice;
 use crate::app::App;
-use crate::config::{Memory, ValueOrigin, merge_settings};
+use crate::config::{GITHUB_API_VARIABLE, Memory, ValueOrigin, merge_settings};
 use crate::error::AppError;
 
 /// The keys whose values are amounts of memory.
@@ -107,6 +107,11 @@ fn apply_environment(settings: &mut Vec<EffectiveSetting>, app: &App) -> Result<
             "sandbox.docker.hosts",
             "DOCKER_HOST",
             docker_host.map(Value::from),
+        ),
+        (
+            "github.api_url",
+            GITHUB_API_VARIABLE,
+            environment.github_api_url().map(Value::from),
         ),
         (DEFAULT_PROFILE, DEFAULT_PROFILE, default.map(Value::from)),
         (

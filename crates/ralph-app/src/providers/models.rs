@@ -39,6 +39,16 @@ pub struct ModelFactory {
     pub stored: Arc<OnceLock<StoredModelKeys>>,
 }
 
+/// Returns the proxies of an environment.
+pub fn proxy_settings(environment: &Environment) -> ProxySettings {
+    let proxy = |scheme| environment.proxy(scheme).map(str::to_owned);
+    ProxySettings {
+        https_proxy: proxy("https"),
+        http_proxy: proxy("http"),
+        no_proxy: environment.no_proxy().map(str::to_owned),
+    }
+}
+
 impl ModelFactory {
     /// Returns the model of a choice. `used` are the entries of a script or of a replayed run that the
     /// run has already used.
@@ -202,12 +212,7 @@ impl ModelFactory {
 
     /// Returns the proxies of the environment.
     pub fn network(&self) -> ProxySettings {
-        let proxy = |scheme| self.environment.proxy(scheme).map(str::to_owned);
-        ProxySettings {
-            https_proxy: proxy("https"),
-            http_proxy: proxy("http"),
-            no_proxy: self.environment.no_proxy().map(str::to_owned),
-        }
+        proxy_settings(&self.environment)
     }
 
     fn replay_model(&self, run: &str, used: usize) -> Result<Arc<dyn Model>, AppError> {

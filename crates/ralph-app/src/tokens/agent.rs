@@ -125,8 +125,11 @@ pub struct AgentAuth {
 }
 
 impl AgentAuth {
-    /// The agents with known properties.
-    pub const KNOWN: [&str; 4] = ["claude", "codex", "opencode", "cursor"];
+    /// The agents with known properties, and GitHub.
+    pub const KNOWN: [&str; 5] = ["claude", "codex", "opencode", "cursor", Self::GITHUB];
+
+    /// The name of GitHub, whose tokens are stored like those of agents.
+    pub const GITHUB: &str = "github";
 
     /// Returns the properties of an agent. An agent of another name has an unsupported API.
     pub fn for_agent(name: &AgentName) -> Self {

@@ -43,8 +43,19 @@ pub(super) async fn post(
 
 /// Gets the document at a path below an address.
 pub async fn get(base: &BaseUrl, path: &str) -> io::Result<TokenHttpResponse> {
+    get_with(base, path, Vec::new()).await
+}
+
+/// Gets the document at a path below an address with these headers.
+pub(super) async fn get_with(
+    base: &BaseUrl,
+    path: &str,
+    fields: Vec<(HeaderName, HeaderValue)>,
+) -> io::Result<TokenHttpResponse> {
     let request = Request::get(format!("{base}{path}")).body(Full::default());
-    exchange(request.map_err(io::Error::other)?).await
+    let mut request = request.map_err(io::Error::other)?;
+    request.headers_mut().extend(fields);
+    exchange(request).await
 }
 
 async fn exchange(request: Request<Full<Bytes>>) -> io::Result<TokenHttpResponse> {

@@ -25,7 +25,7 @@ pub use agent::{AgentAuth, AgentName, AgentWire, AuthMode, TokenSlot, store_comm
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use error::TokenError;
 pub use expiry::format_date;
-pub use probe::{ProbeError, validate};
+pub use probe::{GITHUB_API, ProbeError, validate};
 pub use token::{AuthToken, TokenParseError};
 pub use token_storage::{
     FoundToken, SavedToken, StoreSelection, TokenSearch, TokenSources, TokenStorage,

@@ -21,6 +21,9 @@ const OAUTH_BETA: (HeaderName, HeaderValue) = (
     HeaderValue::from_static("oauth-2025-04-20"),
 );
 
+/// The address of GitHub's API.
+pub const GITHUB_API: &str = "https://api.github.com";
+
 /// The reason why a credential could not be validated.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
@@ -43,6 +46,9 @@ pub enum ProbeError {
 
 /// Validates a credential with its API.
 pub async fn validate(slot: &TokenSlot, token: &AuthToken) -> Result<(), ProbeError> {
+    if slot.agent.as_str() == AgentAuth::GITHUB {
+        return validate_github(token).await;
+    }
     let wire = AgentAuth::for_agent(&slot.agent)
         .wire
         .ok_or(ProbeError::NoApi)?;
@@ -58,6 +64,29 @@ pub async fn validate(slot: &TokenSlot, token: &AuthToken) -> Result<(), ProbeEr
     let response = http::post(&address, path, fields, body.to_string()).await;
     match response {
         Ok(response) => check_response(address, &response),
+        Err(source) => Err(ProbeError::Unreachable { address, source }),
+    }
+}
+
+/// Validates a token of GitHub. GitHub answers 401 to an invalid token, and 403 to a valid one that
+/// may not read its user.
+async fn validate_github(token: &AuthToken) -> Result<(), ProbeError> {
+    let address = match &token.base_url {
+        Some(address) => address.clone(),
+        None => BaseUrl::parse(GITHUB_API).map_err(|_| ProbeError::NoAddress)?,
+    };
+    let mut bearer = HeaderValue::from_str(&format!("Bearer {}", token.secret.expose()))
+        .map_err(|_| ProbeError::NoApi)?;
+    bearer.set_sensitive(true);
+    match http::get_with(&address, "/user", vec![(AUTHORIZATION, bearer)]).await {
+        Ok(TokenHttpResponse {
+            status: 200 | 403, ..
+        }) => Ok(()),
+        Ok(TokenHttpResponse { status: 401, .. }) => Err(ProbeError::Rejected {
+            address,
+            status: 401,
+        }),
+        Ok(TokenHttpResponse { status, .. }) => Err(ProbeError::Unclear { address, status }),
         Err(source) => Err(ProbeError::Unreachable { address, source }),
     }
 }

@@ -214,6 +214,13 @@ pub const RULES: &[TrustRule] = &[
     .with_bound(TrustBound::Order(&["false", "true"])),
     harmless(Settings, "git.worktree.name"),
     harmless(Settings, "git.worktree.email"),
+    row(
+        Settings,
+        "github.api_url",
+        UserOnly,
+        TrustScope::Every,
+        "your GitHub credential is sent to `{value}`",
+    ),
     harmless(Settings, "monitoring.show_progress"),
     row(
         Settings,

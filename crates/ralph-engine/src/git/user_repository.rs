@@ -38,6 +38,15 @@ impl UserRepository {
         Self { git, path }
     }
 
+    /// Returns the URL of the remote `origin` with the user's rewriting rules, if the remote exists.
+    pub async fn origin_url(&self) -> Result<Option<String>, GitError> {
+        let args = ["ls-remote", "--get-url", "origin"];
+        let url = self.git.run_as_user(&self.path, &args).await?;
+        // Git prints the name of a remote that does not exist.
+        let url = url.trim();
+        Ok((url != "origin").then(|| url.to_owned()))
+    }
+
     /// Returns the commit of a branch, if the branch exists.
     pub async fn branch_head(&self, branch: &str) -> Result<Option<CommitId>, GitError> {
         let revision = format!("refs/heads/{branch}^{{commit}}");

@@ -3,6 +3,7 @@
 //! It trusts the certificates of this machine, `SSL_CERT_FILE` and `SSL_CERT_DIR` included, decodes gzip and
 //! follows no redirect. The gate has a client of its own, because it connects to addresses that it has checked.
 
+pub(crate) mod certificate;
 mod connector;
 mod response;
 

@@ -2,7 +2,9 @@
 //!
 //! - [`LocalScm`] supports any local repository. Its pull requests are records in the state
 //!   directory, one [`PullRecord`] per file.
+//! - [`github`] is the client of GitHub's API.
 
+pub mod github;
 mod local;
 mod pull_store;
 mod record;

@@ -64,7 +64,7 @@ impl FakeCertificate {
         &self.authority
     }
 
-    pub(super) fn config(&self) -> Arc<ServerConfig> {
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let key = PrivateKeyDer::Pkcs8(self.key.serialize_der().into());
         let config = ServerConfig::builder_with_provider(provider)

@@ -38,6 +38,7 @@ use super::rm::RmArgs;
 use super::run::RunArgs;
 use super::run_arg::RunArg;
 use super::runs::RunsArgs;
+use super::scm::ScmArgs;
 use super::selftest::SelftestArgs;
 use super::show::ShowArgs;
 use super::steer::{GuardrailArgs, MessageArgs, NoteArgs};
@@ -87,6 +88,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "store-token",
             "check-token",
             "get-token",
+            "scm",
             "proxy",
             "image",
             "trust",
@@ -328,6 +330,8 @@ pub(super) enum CliCommand {
     Proxy(ProxyArgs),
     /// Build, pull or inspect the images of container sandboxes
     Image(ImageArgs),
+    /// Check a repository on its source host, and the credential for it
+    Scm(ScmArgs),
     /// Try ralph without a model, a container or a network
     Demo(DemoArgs),
     /// Check everything that a run needs, without starting one
@@ -395,6 +399,7 @@ impl CliCommand {
             | Self::Selftest(SelftestArgs { json, .. })
             | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
             Self::Image(args) => args.is_json(),
+            Self::Scm(args) => args.is_json(),
             Self::Config(ConfigArgs { json, command }) => match command {
                 Some(ConfigCommand::Get { json, .. }) => *json,
                 None => *json,

@@ -16,6 +16,10 @@ use super::{
     continue_run, cost, debug, demo, diagnose, diff, discard, export, gc, image, init, lint, logs,
     merge, mode, models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs,
     selftest, show, steer, task, tokens, top, trust, usage,
+    allow, answer, argument_order, attach, audit, complete, completions, config, continue_run,
+    cost, debug, demo, diagnose, diff, discard, export, gc, image, init, lint, logs, merge, mode,
+    models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs, scm, selftest,
+    show, steer, task, tokens, top, trust, usage,
 };
 
 /// Runs the program: parses the arguments, executes the command and reports errors.
@@ -100,6 +104,7 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::StoreToken(args) => tokens::store(&args, context),
         CliCommand::CheckToken(args) => block_on(tokens::check(args, context)),
         CliCommand::GetToken(args) => block_on(tokens::get(args, context)),
+        CliCommand::Scm(args) => block_on(scm::run(args, context)),
         CliCommand::Image(args) => block_on(image::run(args, context)),
         CliCommand::Proxy(args) => proxy::run(&args, context),
         CliCommand::Demo(args) => block_on(demo::run(args, context)),

@@ -56,6 +56,7 @@ mod rm;
 mod run;
 mod run_arg;
 mod runs;
+mod scm;
 mod selftest;
 mod show;
 mod show_iteration;

@@ -68,6 +68,7 @@ mod replies;
 mod repositories;
 mod results;
 #[cfg(target_os = "linux")]
+mod scm;
 mod script;
 mod secrets;
 mod setup;

@@ -21,8 +21,8 @@ use super::partial_reply::{CallEstimate, PartialReply};
 use super::rejection::{ProviderRejection, one_line};
 use super::request_headers::request_headers;
 use super::settings::{HttpModelSettings, HttpModelSettingsError};
-use super::{address, certificate, retry_after, wire};
-use crate::http::{HttpClient, HttpError, StreamedResponse};
+use super::{address, retry_after, wire};
+use crate::http::{HttpClient, HttpError, StreamedResponse, certificate};
 
 /// How often a request is adapted because a parameter was rejected.
 const MAX_ADAPTATIONS: usize = 4;
@@ -31,6 +31,9 @@ const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
 /// The output limit of models without a known limit.
 const DEFAULT_OUTPUT_LIMIT: u64 = 16 * 1024;
+
+/// The fix for a certificate of another host.
+const NAME_FIX: &str = "check `api_base` of its profile in `models.yaml`, and the proxy";
 
 /// A model behind an HTTP API.
 pub struct HttpModel {
@@ -242,7 +245,7 @@ impl ModelCall<'_> {
 
     fn connect_failure(&self, error: &HttpError) -> ModelCallFailure {
         let host = self.model.host_and_port();
-        if let Some(problem) = certificate::find_problem(error) {
+        if let Some(problem) = certificate::find_problem(error, NAME_FIX) {
             // Retrying does not help: a setting has to change.
             return ModelCallFailure::Error(ModelError::Broken {
                 model: self.model.name(),

@@ -8,12 +8,11 @@
 //! rejects; `wire` writes the body and parses the reply for each of the four APIs, `body` detects
 //! the format, `sse` splits a stream into events, `partial_reply` collects them. Errors go through
 //! `rejection`, which decides whether to retry (`retry_after` parses the wait) and which setting to
-//! change (`suggested_fix`, `certificate`). One call is one request; retries are the caller's and
-//! are counted separately.
+//! change (`suggested_fix`). One call is one request; retries are the caller's and are counted
+//! separately.
 
 mod address;
 mod body;
-mod certificate;
 mod client;
 mod endpoint;
 mod parameters;

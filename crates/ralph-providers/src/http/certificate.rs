@@ -7,23 +7,26 @@ use rustls::CertificateError;
 
 /// A problem with a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CertificateProblem {
+pub(crate) struct CertificateProblem {
     /// Completes a sentence about the certificate.
-    pub(super) what: String,
+    pub(crate) what: String,
     /// An imperative.
-    pub(super) fix: &'static str,
+    pub(crate) fix: &'static str,
 }
 
 const TRUST_FIX: &str = "if it is your own server or a proxy, set `SSL_CERT_FILE` to a file with the certificate of its authority";
 const TIME_FIX: &str = "check the clock of this machine and the proxy; if both are right, the operator of the server must renew the certificate";
-const NAME_FIX: &str = "check `api_base` of its profile in `models.yaml`, and the proxy";
 
-/// Finds the certificate error that caused a connection failure.
-pub(super) fn find_problem(error: &(dyn Error + 'static)) -> Option<CertificateProblem> {
+/// Finds the certificate error that caused a connection failure. `name_fix` is the fix for a
+/// certificate of another host.
+pub(crate) fn find_problem(
+    error: &(dyn Error + 'static),
+    name_fix: &'static str,
+) -> Option<CertificateProblem> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(rustls::Error::InvalidCertificate(wrong)) = error.downcast_ref() {
-            return Some(CertificateProblem::from_error(wrong));
+            return Some(CertificateProblem::new(wrong, name_fix));
         }
         // An I/O error does not expose its inner error as its source.
         let inner = error
@@ -38,14 +41,14 @@ pub(super) fn find_problem(error: &(dyn Error + 'static)) -> Option<CertificateP
 }
 
 impl CertificateProblem {
-    fn from_error(error: &CertificateError) -> Self {
+    fn new(error: &CertificateError, name_fix: &'static str) -> Self {
         use CertificateError as C;
         let (what, fix) = if matches!(error, C::Expired | C::ExpiredContext { .. }) {
             ("has expired".into(), TIME_FIX)
         } else if matches!(error, C::NotValidYet | C::NotValidYetContext { .. }) {
             ("is not valid yet".into(), TIME_FIX)
         } else if matches!(error, C::NotValidForName | C::NotValidForNameContext { .. }) {
-            ("is for another host".into(), NAME_FIX)
+            ("is for another host".into(), name_fix)
         } else if matches!(error, C::UnknownIssuer) {
             let what = "is signed by an authority that this machine does not trust";
             (what.into(), TRUST_FIX)
@@ -74,11 +77,11 @@ mod tests {
             let tls = rustls::Error::InvalidCertificate(wrong);
             let inside = io::Error::new(io::ErrorKind::InvalidData, tls);
             let outside = io::Error::other(inside);
-            let found = find_problem(&outside).unwrap();
+            let found = find_problem(&outside, "").unwrap();
             assert!(found.what.starts_with(expected), "{found:?}");
         }
-        assert_eq!(find_problem(&io::Error::other("refused")), None);
+        assert_eq!(find_problem(&io::Error::other("refused"), ""), None);
         let tls = rustls::Error::General("x".into());
-        assert_eq!(find_problem(&io::Error::other(tls)), None);
+        assert_eq!(find_problem(&io::Error::other(tls), ""), None);
     }
 }

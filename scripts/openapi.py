@@ -1,0 +1,45 @@
+"""Validates recorded HTTP exchanges against an OpenAPI description. See scripts/openapi."""
+
+import json
+import sys
+
+from openapi_core import OpenAPI
+from openapi_core.testing import MockRequest, MockResponse
+
+SERVER = "https://api.github.com"
+
+
+def violations(api, exchange):
+    """Yields the violations of a request and its response."""
+    path, _, query = exchange["url"].partition("?")
+    pairs = dict(pair.split("=", 1) for pair in query.split("&") if pair)
+    sent = exchange["request_body"].encode() or None
+    request = MockRequest(SERVER, exchange["method"].lower(), path, args=pairs, data=sent)
+    body = json.dumps(exchange["body"]).encode()
+    response = MockResponse(body, status_code=exchange["status"], content_type="application/json")
+    for validate in (lambda: api.validate_request(request), lambda: api.validate_response(request, response)):
+        try:
+            validate()
+        except Exception as error:  # each kind of violation has its own type
+            causes = getattr(error.__cause__, "schema_errors", [])
+            details = "; ".join(f"{list(cause.path)}: {cause.message[:200]}" for cause in causes)
+            yield f"{type(error).__name__}: {details or error}"
+
+
+def main(description, exchanges):
+    """Validates all exchanges and returns the exit code."""
+    with open(description, encoding="utf-8") as file:
+        api = OpenAPI.from_dict(json.load(file))
+    with open(exchanges, encoding="utf-8") as file:
+        recorded = json.load(file)
+    found = 0
+    for exchange in recorded:
+        for violation in violations(api, exchange):
+            found += 1
+            print(f"{exchange['method']} {exchange['url']} ({exchange['status']}): {violation}")
+    print(f"{len(recorded)} exchanges, {found} violations", file=sys.stderr)
+    return 1 if found or not recorded else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))
