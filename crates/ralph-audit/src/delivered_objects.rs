@@ -30,13 +30,11 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
             ));
         }
     };
-    check_repo("repo.git", &evidence.repo());
-    let target = green::local_repo_path(evidence.repo_address()).filter(|repo| repo.exists());
     let missing = evidence.missing_shared_objects();
     if missing.is_none() {
         check_repo("repo.git", &evidence.repo());
     }
-    let target = green::local_repo_path(evidence.plan_text("repo")).filter(|repo| repo.exists());
+    let target = green::local_repo_path(evidence.repo_address()).filter(|repo| repo.exists());
     if let Some(target) = target
         && is_branch_at(&evidence.git, &target, evidence.plan_text("branch"), head)
     {

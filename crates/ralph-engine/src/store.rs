@@ -216,8 +216,7 @@ impl RunDir {
 
     /// Returns the directory of results of set-up, which all runs share.
     pub fn setup_results(&self) -> PathBuf {
-        let state_directory = self.root.ancestors().nth(2);
-        state_directory.unwrap_or(&self.root).join(SETUP_RESULTS)
+        self.state_directory().join(SETUP_RESULTS)
     }
 
     /// Returns the directory of cached baseline results, which all runs share.

@@ -12,13 +12,12 @@ use ralph_engine::adoption::{self, AdoptedCommits, SandboxCopy, SavedRunError};
 use ralph_engine::contract::{self, PinnedTask};
 use ralph_engine::durable;
 use ralph_engine::error::RunError;
-use ralph_engine::git::{GitError, HostRepo, OwnFiles};
+use ralph_engine::git::{GitError, HostGit, HostRepo, OwnFiles};
 use ralph_engine::journal::{Journal, RunOutline};
 use ralph_engine::store::RunDir;
 
 use super::create_run;
 use super::orphans::{OrphanedRun, OrphanedRuns, SavedRun};
-use super::removal::remove_tree;
 use crate::app::App;
 use crate::error::AppError;
 use crate::image::{self, ImageProgressSink};
@@ -188,7 +187,7 @@ impl PendingAdoption {
             None => Box::pin(self.adopt_sandbox(options, &dir, (app, &providers), progress)).await,
         };
         if adopted.is_err()
-            && let Err(error) = remove_tree(dir.root())
+            && let Err(error) = durable::remove_tree(dir.root())
         {
             tracing::warn!(%error, "cannot remove an incomplete run");
         }
@@ -217,7 +216,8 @@ impl PendingAdoption {
             };
             AppError::runtime(what, error.to_string(), fix)
         };
-        let repo = providers.git()?.repo(dir.repo());
+        let git = providers.git()?;
+        let repo = git.repo(dir.repo());
         let source = saved.repo.display().to_string();
         let snapshot = (source.as_str(), saved.reference.as_str(), &saved.commit);
         let restored = adoption::restore_files((dir, &repo), snapshot, &orphan.run).await;
@@ -230,7 +230,7 @@ impl PendingAdoption {
             ));
         }
         require_docker(&state.plan, orphan, app).await?;
-        let restored = adoption::restore_commits(&repo, &source, &state).await;
+        let restored = adoption::restore_commits(&git, (dir, &repo), &source, &state).await;
         restored.map_err(unusable)?;
         let sandbox = attach(orphan.sandbox.as_ref(), providers).await?;
         let commits = match &sandbox {
@@ -276,10 +276,12 @@ impl PendingAdoption {
         let Some(sandbox) = sandbox else {
             return Err(failed(&self.orphan, "its sandbox is gone"));
         };
-        let repo = providers.git()?.repo(dir.repo());
+        let git = providers.git()?;
+        let repo = git.repo(dir.repo());
         planned.plan.run = self.orphan.run.clone();
         let from = choose_branch(&mut planned, &copy, providers)?;
-        find_base(&self.orphan, (&mut planned.plan, &copy), &repo).await?;
+        let restored = (dir, &repo);
+        find_base(&self.orphan, (&mut planned.plan, &copy), &git, restored).await?;
         let access = planned.access.take();
         let agent = access.as_ref().map(|access| access.preset.image.as_str());
         let agent = agent.map_or(AgentImage::Plain, AgentImage::for_agent);
@@ -393,12 +395,12 @@ fn choose_branch(
 async fn find_base(
     orphan: &OrphanedRun,
     (plan, copy): (&mut RunPlan, &SandboxCopy),
-    repo: &HostRepo,
+    git: &HostGit,
+    (dir, repo): (&RunDir, &HostRepo),
 ) -> Result<(), AppError> {
-    let source = plan.repo.clone();
-    let (base_branch, branch) = (plan.base_branch.clone(), plan.branch.clone());
+    let (source, base_branch) = (plan.repo.clone(), plan.base_branch.clone());
     let unusable = |error: GitError| failed(orphan, &error.to_string());
-    let prepared = repo.prepare(&source, &base_branch, &plan.base, &branch);
+    let prepared = adoption::prepare_repository(git, (dir, repo), &source, plan);
     prepared.await.map_err(unusable)?;
     // Without a readable history, the work starts from the newest commit of the base branch.
     if copy.commits.is_empty() {
@@ -410,7 +412,7 @@ async fn find_base(
         return Err(failed(orphan, &why));
     };
     plan.base = base;
-    let prepared = repo.prepare(&source, &base_branch, &plan.base, &branch);
+    let prepared = adoption::prepare_repository(git, (dir, repo), &source, plan);
     prepared.await.map_err(unusable)
 }
 

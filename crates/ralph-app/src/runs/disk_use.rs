@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ralph_core::id::RunId;
-use ralph_engine::durable::StoreError;
+use ralph_engine::durable::{self, StoreError};
 use ralph_engine::setup::SetupCache;
-use ralph_engine::durable;
 use ralph_engine::store::{RunDir, StateDir};
 use serde::Serialize;
 
@@ -111,7 +110,11 @@ pub async fn collect_garbage(
         // Also after the removal of a run, which removes those that it was the last to use.
         shared_objects::remove_unused(&providers).await?;
     }
-    Ok(report(mode, runs, shared))
+    Ok(GcReport {
+        setup_bytes,
+        removed_setup_bytes,
+        ..report(mode, runs, shared)
+    })
 }
 
 /// Marks shared objects of which every run is removed.
@@ -134,15 +137,13 @@ fn report(mode: GcMode, runs: Vec<GcEntry>, shared: Vec<SharedObjects>) -> GcRep
     let shared_bytes = |objects: &SharedObjects| objects.bytes;
     GcReport {
         dry_run: mode == GcMode::DryRun,
-        bytes: runs.iter().map(size).sum(),
-        removed_bytes: removed.map(size).sum(),
-        setup_bytes,
-        removed_setup_bytes,
         bytes: runs.iter().map(size).sum::<u64>() + shared.iter().map(shared_bytes).sum::<u64>(),
         removed_bytes: removed.map(size).sum::<u64>()
             + removed_shared.map(shared_bytes).sum::<u64>(),
         runs,
         shared,
+        setup_bytes: 0,
+        removed_setup_bytes: 0,
     }
 }
 

@@ -12,4 +12,4 @@ mod saved_run;
 pub use commits::{AdoptedCommits, find_base, import_commits};
 pub use record::record_adoption;
 pub use sandbox_copy::SandboxCopy;
-pub use saved_run::{SavedRunError, restore_commits, restore_files};
+pub use saved_run::{SavedRunError, prepare_repository, restore_commits, restore_files};

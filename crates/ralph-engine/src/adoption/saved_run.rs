@@ -4,11 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use ralph_core::id::{CommitId, RunId};
+use ralph_core::plan::RunPlan;
 use ralph_core::state::RunState;
 
 use crate::delivery::{SNAPSHOT_FILE, SnapshotManifest};
 use crate::durable::{self, StoreError};
-use crate::git::{GitError, HostRepo};
+use crate::git::{BaseOrigin, GitError, HostGit, HostRepo, RepositoryMirror};
 use crate::journal::{self, JournalError};
 use crate::store::RunDir;
 
@@ -77,16 +78,30 @@ pub async fn restore_files(
     Ok((state, missing))
 }
 
+/// Creates the run's repository with its branch at the base commit, which is fetched from `source`.
+/// Idempotent.
+pub async fn prepare_repository(
+    git: &HostGit,
+    (dir, repo): (&RunDir, &HostRepo),
+    source: &str,
+    plan: &RunPlan,
+) -> Result<(), GitError> {
+    let mirror = RepositoryMirror::new(git, &dir.mirrors(), source, &plan.base);
+    mirror.add_base(source, &plan.run, &plan.base).await?;
+    repo.prepare(BaseOrigin::Mirror(&mirror), &plan.base, &plan.branch)
+        .await
+}
+
 /// Creates the run's repository with all its commits, from a branch or a remote-tracking branch of a
 /// repository.
 pub async fn restore_commits(
-    repo: &HostRepo,
+    git: &HostGit,
+    (dir, repo): (&RunDir, &HostRepo),
     source: &str,
     state: &RunState,
 ) -> Result<(), SavedRunError> {
     let (plan, head) = (&state.plan, &state.head);
-    repo.prepare(source, &plan.base_branch, &plan.base, &plan.branch)
-        .await?;
+    prepare_repository(git, (dir, repo), source, plan).await?;
     if *head == plan.base {
         return Ok(());
     }

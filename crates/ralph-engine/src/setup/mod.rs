@@ -5,7 +5,7 @@
 //! - `install` runs the command, or copies the result of an earlier set-up.
 //! - `cache` stores results in the state directory; `archive` copies them from and to a sandbox.
 //!
-//! Docs: `docs/design/0041-setup-results-are-shared-only-from-the-base-commit.md`.
+//! Docs: `docs/design/0029-setup-results-are-shared-only-from-the-base-commit.md`.
 
 mod archive;
 mod cache;

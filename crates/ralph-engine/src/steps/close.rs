@@ -74,8 +74,6 @@ pub(crate) async fn close_iteration(
     run.recorder
         .log_activity(&format!("iteration {number} ends: {summary}"))?;
     write_empty_responses_if_missing(&run.recorder)?;
-    // Before the directory is synced: a closed iteration has exactly its seven files, even after a
-    // power cut.
     // Before the directory is synced: a closed iteration has no live output, even after a power cut.
     live_output::remove(&run.recorder.dir.live_output(number))?;
     let files = sync_artifacts(&run.recorder, &run.bench, number).await?;

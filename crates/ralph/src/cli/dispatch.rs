@@ -14,12 +14,8 @@ use super::exit::ExitCode;
 use super::{
     adopt, allow, answer, argument_order, attach, audit, complete, completions, config,
     continue_run, cost, debug, demo, diagnose, diff, discard, export, gc, image, init, lint, logs,
-    merge, mode, models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs,
+    merge, mode, models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs, scm,
     selftest, show, steer, task, tokens, top, trust, usage,
-    allow, answer, argument_order, attach, audit, complete, completions, config, continue_run,
-    cost, debug, demo, diagnose, diff, discard, export, gc, image, init, lint, logs, merge, mode,
-    models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs, scm, selftest,
-    show, steer, task, tokens, top, trust, usage,
 };
 
 /// Runs the program: parses the arguments, executes the command and reports errors.

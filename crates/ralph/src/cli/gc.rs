@@ -56,11 +56,9 @@ pub(super) async fn run(args: GcArgs, context: &Context) -> Result<ExitCode, App
 }
 
 fn lines(report: &GcReport, now: jiff::Timestamp) -> Vec<StyledLine> {
-    if report.runs.is_empty() {
+    if report.runs.is_empty() && report.shared.is_empty() {
         let none = StyledLine::from_text("no runs yet");
         return [none].into_iter().chain(setup_line(report)).collect();
-    if report.runs.is_empty() && report.shared.is_empty() {
-        return vec![StyledLine::from_text("no runs yet")];
     }
     let runs = report.runs.iter();
     let mut lines: Vec<StyledLine> = runs
@@ -92,6 +90,8 @@ fn setup_line(report: &GcReport) -> Option<StyledLine> {
     let removed = format::bytes(report.removed_setup_bytes);
     let text = format!("{size} of installed dependencies for later runs, {removed} removed");
     (report.setup_bytes > 0).then(|| StyledLine::from_text(&text))
+}
+
 /// Returns the line of the objects that the runs of one repository share.
 fn shared_line(shared: &SharedObjects, is_dry_run: bool) -> StyledLine {
     let size = format::bytes(shared.bytes);

@@ -203,7 +203,8 @@ fn live_output_survives_a_crash_and_is_continued() {
         // The file exists only while a command runs.
         available(std::fs::read_to_string(path)).unwrap_or_default()
     };
-    live.wait_until("it prints", |_| log().contains("begun"));
+    // The line of the command also contains the word.
+    live.wait_until("it prints", |_| log().contains("\n  begun"));
     let first = log();
     crash(live);
     assert_eq!(log(), first);

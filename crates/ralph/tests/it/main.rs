@@ -67,8 +67,8 @@ mod relative_path;
 mod replies;
 mod repositories;
 mod results;
-#[cfg(target_os = "linux")]
 mod scm;
+#[cfg(target_os = "linux")]
 mod script;
 mod secrets;
 mod setup;
