@@ -84,7 +84,7 @@ impl RepoAddress {
         }
         match Self::parse(text)? {
             Self::Remote(_) if !text.contains(':') => Ok(Self::Path(text.to_owned())),
-            address => Ok(address),
+            address @ (Self::Remote(_) | Self::Path(_)) => Ok(address),
         }
     }
 }

@@ -129,7 +129,7 @@ fn is_signed(state: &FakeGitHubState, token: &str, now: Timestamp) -> bool {
     let (start, end) = (claims["iat"].as_i64(), claims["exp"].as_i64());
     let now = now.as_second();
     is_authentic
-        && claims["iss"] == state.app_id.to_string()
+        && claims["iss"].as_str() == Some(state.app_id.to_string().as_str())
         && start.is_some_and(|start| start <= now)
         && end.is_some_and(|end| now < end && end <= now + 600)
 }

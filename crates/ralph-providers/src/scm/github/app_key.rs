@@ -52,11 +52,11 @@ impl AppKey {
         let claims = serde_json::json!({"iat": start, "exp": end, "iss": app}).to_string();
         let encode = |part: &[u8]| URL_SAFE_NO_PAD.encode(part);
         let head = encode(br#"{"alg":"RS256","typ":"JWT"}"#);
-        let signed = format!("{head}.{}", encode(claims.as_bytes()));
+        let content = format!("{head}.{}", encode(claims.as_bytes()));
         let signer = self.0.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256]);
         let signer = signer.ok_or_else(|| rustls::Error::General("not an RSA key".to_owned()))?;
-        let signature = signer.sign(signed.as_bytes())?;
-        Ok(Secret::new(format!("{signed}.{}", encode(&signature))))
+        let signature = signer.sign(content.as_bytes())?;
+        Ok(Secret::new(format!("{content}.{}", encode(&signature))))
     }
 }
 

@@ -116,7 +116,7 @@ impl Transport {
         for _ in 0..=MAX_REDIRECTS {
             let response = self.exchange(&Method::GET, &target, credential).await?;
             let Some(location) = redirect(&response, &target) else {
-                return self.parse(&Method::GET, &target, response);
+                return self.parse(&Method::GET, &target, &response);
             };
             if location.origin() != target.origin() {
                 let kind = GitHubErrorKind::ForeignRedirect;
@@ -156,7 +156,7 @@ impl Transport {
         credential: &Secret,
     ) -> Result<GitHubReply<T>, GitHubError> {
         let response = self.exchange(&Method::POST, url, credential).await?;
-        self.parse(&Method::POST, url, response)
+        self.parse(&Method::POST, url, &response)
     }
 
     async fn exchange(
@@ -194,20 +194,20 @@ impl Transport {
         &self,
         method: &Method,
         url: &Url,
-        response: RawResponse,
+        response: &RawResponse,
     ) -> Result<GitHubReply<T>, GitHubError> {
         let RawResponse {
             status,
             headers,
             body,
-        } = &response;
+        } = response;
         if !status.is_success() {
             let kind = GitHubErrorKind::from_response(*status, headers, body, self.clock.now());
             if let GitHubErrorKind::RateLimited { until } = kind {
                 let limit = self.limited_until.lock();
                 *limit.unwrap_or_else(PoisonError::into_inner) = Some(until);
             }
-            return Err(self.error(method, url, Some(&response), kind));
+            return Err(self.error(method, url, Some(response), kind));
         }
         match serde_json::from_slice(body) {
             Ok(value) => Ok(GitHubReply {
@@ -221,7 +221,7 @@ impl Transport {
             Err(error) => {
                 let why = format!("the response is not the documented JSON: {error}");
                 let kind = GitHubErrorKind::Unexpected { why };
-                Err(self.error(method, url, Some(&response), kind))
+                Err(self.error(method, url, Some(response), kind))
             }
         }
     }
