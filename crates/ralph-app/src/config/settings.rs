@@ -478,7 +478,7 @@ mod tests {
         for (text, expected) in [
             (
                 "[sandbx]\n",
-                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `monitoring`, `notify`",
+                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `github`, `monitoring`, `notify`",
             ),
             (
                 "# a comment\n[git]\n  pr_bsae = 1\n",

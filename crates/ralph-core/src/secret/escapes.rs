@@ -248,7 +248,7 @@ fn read_fixed_digits(text: &[u8], digits: usize, radix: u32) -> FixedDigits {
     }
 }
 
-/// Decodes `\u0029`, or a surrogate pair.
+/// Decodes `\u0041`, or a surrogate pair.
 fn utf16(text: &[u8], run: usize) -> EscapeUnit {
     let end = run + 5;
     let first = match read_fixed_digits(&text[run + 1..], 4, 16) {

@@ -91,9 +91,10 @@ impl ImageTestEnv {
     pub(crate) async fn build_stub_base(&self, version: &str) -> ImageName {
         let image = self.name("stage");
         let stubs = r#"for name in apt-get npm fdfind; do printf '#!/bin/sh\necho "$0 $*"\n' > /usr/local/bin/$name && chmod 755 /usr/local/bin/$name; done"#;
+        // The first label keeps the cached layers apart from those of other tests, which remove them.
+        let test = &self.unique_part;
         let dockerfile = format!(
-            "FROM {BOOKWORM}\nRUN {stubs}\nLABEL stage={}-{version}\n",
-            self.unique_part
+            "FROM {BOOKWORM}\nLABEL test={test}\nRUN {stubs}\nLABEL stage={test}-{version}\n"
         );
         self.build(&image, &dockerfile).await;
         image

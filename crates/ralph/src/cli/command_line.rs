@@ -26,7 +26,7 @@ use super::lint::LintArgs;
 use super::logs::LogsArgs;
 use super::merge::MergeArgs;
 use super::mode::ModeArgs;
-use super::models::{ModelsArgs, ModelsCommand};
+use super::models::ModelsArgs;
 use super::pr::PrArgs;
 use super::preflight::PreflightArgs;
 use super::profile::ProfileArgs;
@@ -404,15 +404,7 @@ impl CliCommand {
                 Some(ConfigCommand::Get { json, .. }) => *json,
                 None => *json,
             },
-            Self::Models(ModelsArgs { json, command }) => {
-                let json_of_command = match command {
-                    Some(
-                        ModelsCommand::Test { json, .. } | ModelsCommand::UpdatePrices { json, .. },
-                    ) => *json,
-                    None => false,
-                };
-                *json || json_of_command
-            }
+            Self::Models(args) => args.is_json(),
             Self::Init(_)
             | Self::Pause(_)
             | Self::Rotate(_)

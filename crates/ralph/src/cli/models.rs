@@ -39,6 +39,20 @@ pub(super) struct ModelsArgs {
     pub command: Option<ModelsCommand>,
 }
 
+impl ModelsArgs {
+    /// Returns whether the output is JSON.
+    pub(super) fn is_json(&self) -> bool {
+        self.json
+            || matches!(
+                self.command,
+                Some(
+                    ModelsCommand::Test { json: true, .. }
+                        | ModelsCommand::UpdatePrices { json: true, .. }
+                )
+            )
+    }
+}
+
 /// The subcommands of `models`.
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelsCommand {

@@ -12,9 +12,18 @@ use crate::project::{
     LiveRun, Project, actions, claiming, commit, control, finish, run, work, write,
 };
 
-/// A command that waits for a file outside the sandbox, so that a test controls its end.
+/// A command that waits for a file outside the sandbox, so that a test controls its end. It first
+/// creates the file [`started_file`].
 fn wait_for(file: &Path) -> String {
-    format!("while ! test -e {}; do sleep 0.02; done", file.display())
+    let (started, file) = (started_file(file), file.display());
+    format!(
+        "touch {}; while ! test -e {file}; do sleep 0.02; done",
+        started.display()
+    )
+}
+
+fn started_file(file: &Path) -> PathBuf {
+    file.with_extension("started")
 }
 
 /// Waits until the newest record is of this type: the run then blocks in the next step.
@@ -70,7 +79,7 @@ fn a_sandbox_that_is_lost_in_an_action() {
         let go = project.path("go");
         let project = project.script(&[committing(&wait_for(&go)), finish()]);
         let live = project.start();
-        wait_for_command(&live);
+        live.wait_until("the command runs", |_| started_file(&go).exists());
         let labels = project.sandbox().parent().unwrap().with_extension("json");
         remove_sandbox(&project);
         if with_labels {

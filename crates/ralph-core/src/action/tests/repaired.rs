@@ -100,7 +100,7 @@ fn strings_survive_a_repair_byte_for_byte() {
             r#""[\ud800-\udbff] \u12 \uzzzz""#,
             r"[\ud800-\udbff] \u12 \uzzzz",
         ),
-        (r#""\ud83d\u0029""#, r"\ud83dA"),
+        (r#""\ud83d\u0041""#, r"\ud83dA"),
         ("\"a\nb\r\n\tc\"", "a\nb\r\n\tc"),
         ("\"a \\\nb\"", "a \\\nb"),
         ("\"\u{1b}[0m\u{1}\"", "\u{1b}[0m\u{1}"),

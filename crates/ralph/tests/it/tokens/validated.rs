@@ -177,7 +177,7 @@ fn without_the_api_tokens_are_stored_only_on_request() {
         (
             &["store-token", "--agent", "something-else"],
             2,
-            "there is no agent `something-else` — known agents: `claude`, `codex`, `opencode`, `cursor`, `command`, `mine` — use one of these, or define it in your own agents.toml",
+            "there is no agent `something-else` — known agents: `claude`, `codex`, `opencode`, `cursor`, `github`, `command`, `mine` — use one of these, or define it in your own agents.toml",
         ),
         (
             &["store-token", "--agent", "cursor"],
