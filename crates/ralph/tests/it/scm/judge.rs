@@ -15,7 +15,7 @@ fn description() -> Option<PathBuf> {
     directories.find_map(|directory| Some(directory.join(file)).filter(|path| path.exists()))
 }
 
-fn recorded(exchange: GitHubExchange) -> Value {
+fn recorded(exchange: &GitHubExchange) -> Value {
     let mut words = exchange.request.line.split(' ');
     json!({
         "method": words.next(), "url": words.next(), "request_body": exchange.request.body,
@@ -47,7 +47,7 @@ fn requests_and_responses_match_githubs_description() {
     let mut exchanges = Vec::new();
     for test in [app, missing, renamed, probed, rejected] {
         test.check();
-        exchanges.extend(test.github.ledger().into_iter().map(recorded));
+        exchanges.extend(test.github.ledger().iter().map(recorded));
     }
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("exchanges.json");

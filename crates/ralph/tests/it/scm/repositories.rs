@@ -13,7 +13,7 @@ fn a_usable_repository_is_described() {
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     snapbox::assert_data_eq!(
         output.stdout,
-        snapbox::str![[r#"
+        snapbox::str![[r"
   host            github.com (http://127.0.0.1:[..])
   repository      octo/app, private
   default branch  main, not protected
@@ -28,7 +28,7 @@ fn a_usable_repository_is_described() {
   workflows       ok: needs write, has write
   rate limit      4990 of 5000 requests left until 2100-01-01T00:00:00Z
 
-"#]]
+"]]
     );
     for exchange in test.github.ledger() {
         let headers = exchange.request.headers;
