@@ -190,7 +190,7 @@ fn checks_that_remove_the_workspace() {
 /// completes the task.
 fn with_slow_clean_room(project: Project) -> (Project, PathBuf) {
     let go = project.path("go");
-    let command = format!("test -d .ralph || {}", wait_for(&go));
+    let command = format!("test -d .ralph || {{ {}; }}", wait_for(&go));
     let project = project
         .set("test_command", &format!("'{command}'"))
         .script(&[finish()]);
