@@ -93,6 +93,9 @@ impl RunError {
             Self::Scm(ScmError::Io { .. } | ScmError::Damaged { .. }) => {
                 "repair it, then `ralph resume`".into()
             }
+            Self::Scm(ScmError::Host(error)) => {
+                format!("{}, then `ralph resume`", error.kind.fix())
+            }
             Self::Model(error) => model_hint(error),
             Self::Outage { .. } => OUTAGE_HINT.into(),
             Self::Contract(_) => {

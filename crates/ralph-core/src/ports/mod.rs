@@ -26,4 +26,9 @@ pub use sandbox::{
     OutputSink, OutputStream, Preview, ProviderProblem, Sandbox, SandboxEntry, SandboxEntryKind,
     SandboxError, SandboxId, SandboxInfo, SandboxProvider, SandboxSpec, WriteMode,
 };
-pub use scm::{PullDraft, PullRequest, PullState, Scm, ScmError};
+pub use scm::{
+    CheckConclusion, CheckReport, CommitState, CommitStatus, GitCredential, GitLogin, HostAccess,
+    HostBranch, HostCheck, HostError, HostErrorKind, HostIssue, HostRepository, IssueLabel,
+    IssueTracker, KeyedComment, OpenPull, PullDraft, PullRequest, PullReview, PullState,
+    ReviewVerdict, Scm, ScmError, SourceHost,
+};

@@ -1,9 +1,25 @@
 //! The source host port: receives branches and hosts pull requests.
+//!
+//! [`Scm`] is what every host has. [`SourceHost`] adds the abilities of a host on the network, such as
+//! checks and the pull requests of others; [`IssueTracker`] its issues.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::id::CommitId;
+use crate::secret::Secret;
+
+mod checks;
+mod error;
+mod host;
+mod issues;
+
+pub use checks::{
+    CheckConclusion, CheckReport, CommitState, CommitStatus, HostCheck, PullReview, ReviewVerdict,
+};
+pub use error::{HostError, HostErrorKind, ScmError};
+pub use host::{HostAccess, HostBranch, HostRepository, OpenPull, SourceHost};
+pub use issues::{HostIssue, IssueLabel, IssueTracker};
 
 /// The desired content of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,22 +72,27 @@ pub struct PullRequest {
     pub head: CommitId,
 }
 
-/// Why a source host operation failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ScmError {
-    /// The branch is checked out in the target repository.
-    #[error("branch `{branch}` is checked out in `{repo}`")]
-    CheckedOut { branch: String, repo: String },
-    /// The host or its records are not accessible.
-    #[error("cannot {doing}: {source}")]
-    Io {
-        /// The operation, such as `read <path>`.
-        doing: String,
-        source: std::io::Error,
-    },
-    /// A pull request record cannot be parsed.
-    #[error("pull request record `{path}` is damaged: {why}")]
-    Damaged { path: String, why: String },
+/// A comment that exists at most once per key, whatever crashes or is sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyedComment {
+    /// Letters, digits and `-`; a hidden marker of the comment contains it.
+    pub key: String,
+    /// Markdown, already neutralised.
+    pub body: String,
+}
+
+/// The user name and password of git for one host.
+#[derive(Debug)]
+pub struct GitLogin {
+    pub user: String,
+    pub password: Secret,
+}
+
+/// Provides the credential of git when git asks for it.
+#[async_trait]
+pub trait GitCredential: Send + Sync {
+    /// Returns a credential that is valid now. After a rejection the source is read once more.
+    async fn login(&self) -> Result<GitLogin, ScmError>;
 }
 
 /// A source host.
@@ -81,17 +102,25 @@ pub trait Scm: Send + Sync {
     fn name(&self) -> &'static str;
     /// Returns the explicit URL that git pushes to.
     fn remote(&self) -> &str;
+    /// Returns the source of git's credential for [`Self::remote`]; `None` if git needs none.
+    fn git_credential(&self) -> Option<std::sync::Arc<dyn GitCredential>> {
+        None
+    }
+    /// Returns the abilities of a host on the network.
+    fn source_host(&self) -> Option<&dyn SourceHost> {
+        None
+    }
     /// Waits until pushed commits would survive a power failure, if the repository is on this
     /// machine.
     async fn sync(&self) -> Result<(), ScmError> {
         Ok(())
     }
-    /// Checks that a branch may be pushed.
+    /// Checks that a branch may be pushed: it is neither checked out nor protected.
     async fn check_push(&self, branch: &str) -> Result<(), ScmError>;
     /// Returns the pull request of a branch, if any.
     async fn find(&self, head: &str) -> Result<Option<PullRequest>, ScmError>;
-    /// Opens a pull request, or returns the one that this run already opened for the branch.
+    /// Opens a pull request, or adopts and updates the one that exists for the branch.
     async fn open(&self, draft: &PullDraft) -> Result<PullRequest, ScmError>;
-    /// Updates an open pull request.
+    /// Updates a pull request. A closed or merged one is returned unchanged.
     async fn update(&self, number: u64, draft: &PullDraft) -> Result<PullRequest, ScmError>;
 }
