@@ -145,6 +145,10 @@ pub struct RunState {
     /// The profile that the user, the ladder or the doctor requested for the next iteration, until it
     /// is chosen or rejected.
     pub wanted_profile: Option<String>,
+    /// The first iteration in which the fallback agent works.
+    pub fallback_agent_since: Option<u32>,
+    /// Whether the ladder requested the fallback agent, until it works.
+    pub is_fallback_agent_wanted: bool,
     /// The contract that the user or the doctor requested, until the run has applied it.
     pub wanted_contract: Option<Digest>,
     /// The mode that the user requested for the next iteration, until it is in force.
@@ -232,6 +236,8 @@ impl RunState {
             used_script_lines: Vec::new(),
             chosen_model: None,
             wanted_profile: None,
+            fallback_agent_since: None,
+            is_fallback_agent_wanted: false,
             wanted_contract: None,
             wanted_mode: None,
             question: None,

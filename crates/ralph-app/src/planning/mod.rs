@@ -11,6 +11,7 @@
 pub(crate) mod agent_script;
 pub mod container;
 mod effective_settings;
+pub(crate) mod fallback_agent;
 pub mod network;
 pub(crate) mod pinned_settings;
 mod plan;

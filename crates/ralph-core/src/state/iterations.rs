@@ -79,6 +79,10 @@ impl RunState {
             AgentSessionEvent::AgentCharged {
                 usage, cost_usd, ..
             } => self.charge_iteration(*usage, *cost_usd),
+            AgentSessionEvent::AgentSwitched { iteration, .. } => {
+                self.fallback_agent_since = Some(*iteration);
+                self.is_fallback_agent_wanted = false;
+            }
             AgentSessionEvent::AgentFinished { .. } => self.running_command = None,
             AgentSessionEvent::AgentDid { .. } => {}
         }
@@ -138,6 +142,7 @@ impl RunState {
         self.ladder = report.ladder;
         match &report.step {
             Some(MitigationStep::Fallback { profile }) => self.request_profile(profile),
+            Some(MitigationStep::FallbackAgent { .. }) => self.is_fallback_agent_wanted = true,
             Some(MitigationStep::Doctor) => self.doctor.due = true,
             Some(MitigationStep::Rotate | MitigationStep::Pause | MitigationStep::Fail) | None => {}
         }

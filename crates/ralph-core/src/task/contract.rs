@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::agent_choice::AgentChoice;
 use super::branch::{self, BranchName};
 use super::repo_url::RepoUrl;
 use crate::budget::BudgetLimits;
@@ -87,6 +88,10 @@ pub struct Contract {
     /// `None` means the default agent.
     #[serde(default)]
     pub agent: Option<String>,
+    /// The agent, and its model, that replaces the agent when the run circles or the agent's provider
+    /// is not usable.
+    #[serde(default)]
+    pub agent_fallback: Option<AgentChoice>,
     #[serde(default)]
     pub mode: RunMode,
 }

@@ -7,6 +7,7 @@ use ralph_app::runs::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, ORPHANED, OrphanedRun
 use ralph_core::id::RunId;
 use ralph_core::money::Usd;
 use ralph_engine::journal::RunOutline;
+use ralph_engine::linked_worktrees::LinkedWorktrees;
 use ralph_engine::store::StateDir;
 
 use super::context::Context;
@@ -84,7 +85,11 @@ fn runs_of_repository(all: &[RunId], state: &StateDir, context: &Context) -> Vec
     let Some(repository) = context.app.repository() else {
         return all.to_vec();
     };
-    let is_own = |id: &&RunId| RunOutline::read(&state.run(id).journal()).is_of(&repository);
+    let worktrees = LinkedWorktrees::find(&repository);
+    let is_own = |id: &&RunId| {
+        let outline = RunOutline::read(&state.run(id).journal());
+        outline.is_of(&repository) || outline.is_of_any(&worktrees)
+    };
     let own: Vec<RunId> = all.iter().filter(is_own).cloned().collect();
     if own.is_empty() { all.to_vec() } else { own }
 }

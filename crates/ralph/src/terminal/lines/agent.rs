@@ -22,6 +22,11 @@ pub(super) fn session_lines(
         },
         AgentSessionEvent::AgentDid { did, .. } => agent_event_lines(did, state, style),
         AgentSessionEvent::AgentCharged { .. } => Vec::new(),
+        AgentSessionEvent::AgentSwitched { agent, why, .. } => {
+            vec![warning_line(&format!(
+                "the fallback agent `{agent}` continues: {why}"
+            ))]
+        }
         AgentSessionEvent::AgentFinished {
             end,
             report,
