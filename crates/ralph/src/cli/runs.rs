@@ -65,7 +65,7 @@ pub(super) async fn run(args: RunsArgs, context: &Context) -> Result<ExitCode, A
     } else {
         let rows: Vec<[String; COLUMNS]> = summaries.iter().map(|run| row(run, now)).collect();
         let columns = output.style().columns();
-        output.print_lines(&table(&HEADER, &rows, columns))?;
+        output.print_lines(&table(&HEADER, &rows, columns, 0))?;
         let unreadable = summaries
             .iter()
             .filter(|run| [NEEDS_UPGRADE, ORPHANED].contains(&run.status));
@@ -94,11 +94,13 @@ fn runs_of_repository(all: &[RunId], state: &StateDir, context: &Context) -> Vec
     if own.is_empty() { all.to_vec() } else { own }
 }
 
-/// Formats a table of runs; the third column is their status.
+/// Formats a table of runs; the third column is their status. The second column is shortened until
+/// `last_column` columns are left for the last one.
 pub(super) fn table(
     header: &[&str; COLUMNS],
     rows: &[[String; COLUMNS]],
     columns: Option<usize>,
+    last_column: usize,
 ) -> Vec<StyledLine> {
     let mut widths = header.map(str::len);
     for row in rows {
@@ -106,6 +108,7 @@ pub(super) fn table(
             *column = (*column).max(width::columns(cell)).min(MAX_COLUMN_WIDTH);
         }
     }
+    let columns = columns.map(|columns| columns.saturating_sub(last_column));
     shrink_task(&mut widths, columns);
     let header = header
         .iter()
@@ -187,5 +190,34 @@ pub(super) fn status_tone(status: &str) -> Tone {
         "paused" | "waiting_quota" | "waiting_provider" | "stopped" | "sandbox_lost"
         | INTERRUPTED | NEEDS_UPGRADE | ORPHANED => Tone::Warn,
         _ => Tone::Accent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::styled_line::Colour;
+
+    #[test]
+    fn the_last_column_keeps_its_room() {
+        let text = |length| "x".repeat(length);
+        let row = [
+            text(18),
+            text(35),
+            text(7),
+            text(1),
+            text(3),
+            text(5),
+            text(6),
+            text(30),
+        ];
+        let header = [
+            "RUN", "TITLE", "STATUS", "ITER", "LOOP", "COST", "TIME", "NOW",
+        ];
+        let lines = table(&header, &[row], Some(80), 16);
+        let shown = lines[1].render(Colour::Unused, Some(80));
+        let columns: Vec<&str> = shown.split_whitespace().collect();
+        assert_eq!(columns.len(), COLUMNS, "{shown}");
+        assert!(width::columns(columns[7]) >= 12, "{shown}");
     }
 }
