@@ -5,6 +5,7 @@
 //!   work.
 //! - [`worker`] chooses the actions or agent engine and the agent, `sandbox_choice`, [`container`] and [`network`]
 //!   the sandbox.
+//! - `fallback_agent` checks whether the image of a run contains the fallback agent.
 //! - `pinned_settings` stores the configuration in the plan, for processes in other directories.
 //! - [`secrets`] rejects plans and task files with known secrets.
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::steering_details::SteeringDetails;
 use super::summary::RunSummary;
+use crate::providers::models::agent_model_name;
 
 /// A run in full.
 #[derive(Debug, Clone, Serialize)]
@@ -98,7 +99,12 @@ impl RunDetails {
             .agent
             .as_ref()
             .and_then(|agent| agent.fallback.as_ref());
-        let agent_model = agent.and_then(|agent| agent.model.clone());
+        let agent_model = agent.map(|agent| {
+            agent
+                .model
+                .clone()
+                .unwrap_or_else(|| agent_model_name(agent))
+        });
         let verified = state.verified.as_ref();
         Self {
             summary: RunSummary::from_state(dir, state),

@@ -110,12 +110,14 @@ pub(super) fn table(
     }
     let columns = columns.map(|columns| columns.saturating_sub(last_column));
     shrink_task(&mut widths, columns);
-    let header = header
-        .iter()
-        .zip(widths)
-        .fold(StyledLine::new(), |line, (name, width)| {
-            line.quiet(&width::pad(name, width + 2))
-        });
+    let header = header.iter().zip(widths).enumerate().fold(
+        StyledLine::new(),
+        |line, (column, (name, width))| {
+            let is_last = column == COLUMNS - 1;
+            let width = if is_last { 0 } else { width + 2 };
+            line.quiet(&width::pad(name, width))
+        },
+    );
     let body = rows.iter().map(|row| {
         row.iter().zip(widths).enumerate().fold(
             StyledLine::new(),

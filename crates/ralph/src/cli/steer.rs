@@ -96,7 +96,7 @@ pub(super) fn print_report(report: &SteerReport, context: &Context) -> Result<Ex
     let line = StyledLine::from_text("run ")
         .strong(report.run.as_str())
         .plain(": ")
-        .plain(&report.effect);
+        .wrapped(Tone::Plain, &report.effect);
     context.output().print_lines(&[line])?;
     Ok(ExitCode::Success)
 }

@@ -111,7 +111,9 @@ async fn describe_fallback(
         return Ok(startable);
     }
     let credential = describe_found_credential(&preset, context).await?;
-    Ok(CheckOutcome::Passed(format!("{choice}: {credential}")))
+    Ok(CheckOutcome::Passed(format!(
+        "{choice}; credential: {credential}"
+    )))
 }
 
 /// Finds the agent's credential and describes it.

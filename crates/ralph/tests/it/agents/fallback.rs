@@ -30,6 +30,7 @@ fn assert_second_agent_finished(project: &Project, iteration: u32) {
     assert_eq!(shown["status"], "succeeded");
     assert_eq!(shown["iteration"], iteration);
     assert_eq!(shown["agent"], "second");
+    assert_eq!(shown["model"], "agent:second");
     let since = json!({"agent": "second", "since_iteration": iteration});
     assert_eq!(shown["agent_fallback"], since);
     let started = project.event_values("agent_started", "agent");
