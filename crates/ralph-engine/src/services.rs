@@ -61,7 +61,7 @@ impl Services {
 
     /// Returns the agent that works in the next session; `None` if a model does the work.
     pub(crate) fn agent_in_force(&self, state: &RunState) -> Option<&Arc<dyn Agent>> {
-        match (&self.fallback_agent, state.fallback_agent_since) {
+        match (&self.fallback_agent, state.fallback_agent_since()) {
             (Some(fallback), Some(_)) => Some(fallback),
             (_, _) => self.agent.as_ref(),
         }

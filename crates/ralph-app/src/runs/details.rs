@@ -117,7 +117,7 @@ impl RunDetails {
             agent: agent.map(|agent| agent.name.clone()),
             agent_fallback: fallback.map(|fallback| FallbackAgentDetails {
                 agent: fallback.label(),
-                since_iteration: state.fallback_agent_since,
+                since_iteration: state.fallback_agent_since(),
             }),
             mode: state.mode,
             boxes: checkboxes(dir, state),

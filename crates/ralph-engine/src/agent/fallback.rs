@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use ralph_core::event::AgentSessionEvent;
 use ralph_core::ports::Agent;
+use ralph_core::state::FallbackAgentUse;
 
 use crate::error::RunError;
 use crate::run::Run;
 
 /// Switches to the fallback agent, if the ladder requested it.
 pub(crate) fn apply_wanted_agent(run: &mut Run) -> Result<(), RunError> {
-    if run.recorder.state().is_fallback_agent_wanted {
+    if run.recorder.state().fallback_agent == FallbackAgentUse::Wanted {
         switch_to_fallback(run, "the run is circling")?;
     }
     Ok(())

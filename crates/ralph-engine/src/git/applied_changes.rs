@@ -209,7 +209,9 @@ mod tests {
             create_repository(directory.path());
             let fixture = Self { directory };
             fixture.git(&["checkout", "--quiet", "-B", "main"]);
-            let lines: String = (1..60).map(|number| format!("line {number}\n")).collect();
+            let lines: String = (1..60)
+                .flat_map(|number| ["line ".to_owned(), number.to_string(), "\n".to_owned()])
+                .collect();
             fixture.commit("long.txt", lines.as_bytes());
             fixture.git(&["checkout", "--quiet", "-b", "work"]);
             fixture.commit("a.txt", b"a\n");

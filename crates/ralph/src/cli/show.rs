@@ -139,12 +139,9 @@ fn run_lines(
 
 /// Names the fallback agent, if it has replaced the agent.
 fn fallback_agent_line(state: &RunState) -> Option<StyledLine> {
-    let (agent, iteration) = (state.agent_in_force()?, state.fallback_agent_since?);
-    let text = format!(
-        "the fallback `{}` works since iteration {}",
-        agent.label(),
-        iteration
-    );
+    let (agent, iteration) = (state.agent_in_force()?, state.fallback_agent_since()?);
+    let agent = agent.label();
+    let text = format!("the fallback `{agent}` works since iteration {iteration}");
     Some(field_line("in force", &text))
 }
 

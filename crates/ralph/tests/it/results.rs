@@ -351,6 +351,10 @@ fn a_squashed_or_rebased_pull_request_is_merged() {
         let shown = project.ralph(&["pr"]).expect(0).stdout;
         assert!(shown.contains("merged"), "{shown}");
         assert_eq!(record_state(&project), "merged");
+        // There is nothing left to merge.
+        let main = project.git(&["rev-parse", "main"]);
+        project.ralph(&["merge"]).expect(0);
+        assert_eq!(project.git(&["rev-parse", "main"]), main);
         project.audit();
     }
 }
