@@ -19,6 +19,8 @@ pub struct AgentAccess {
     pub model: Option<String>,
     /// The login, if the agent needs one.
     pub login: Option<ProviderLogin>,
+    /// The agent that replaces this one.
+    pub fallback: Option<Box<AgentAccess>>,
 }
 
 /// The credential of an agent and the route to its provider.
@@ -52,7 +54,35 @@ pub fn require_model(preset: &Preset, model: Option<&str>) -> Result<(), AppErro
     ))
 }
 
+impl ProviderLogin {
+    /// Returns whether both logins send the same credential to the same provider.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let key = |login: &Self| {
+            let route = login.route.name().to_owned();
+            (route, login.mode, login.source.clone())
+        };
+        key(self) == key(other) && self.custom_endpoint == other.custom_endpoint
+    }
+}
+
 impl AgentAccess {
+    /// Returns the agent and its fallback.
+    pub fn with_fallback(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.fallback.as_deref())
+    }
+
+    /// Returns the hosts that the agent and its fallback need.
+    pub fn hosts(&self) -> Vec<String> {
+        let hosts = self.with_fallback().flat_map(|access| &access.preset.hosts);
+        let mut unique: Vec<String> = Vec::new();
+        for host in hosts {
+            if !unique.contains(host) {
+                unique.push(host.clone());
+            }
+        }
+        unique
+    }
+
     /// Describes the destination of the credential if it is not the provider's default address.
     pub fn destination(&self) -> Option<String> {
         let login = self.login.as_ref()?;
@@ -76,7 +106,12 @@ impl AgentAccess {
                 "correct its entry in agents.toml",
             )
         })?;
+        let fallback = self.fallback.as_deref().map(|fallback| {
+            let plan = fallback.to_plan(fallback.model.as_ref(), provider_tools);
+            plan.map(Box::new)
+        });
         Ok(AgentPlan {
+            fallback: fallback.transpose()?,
             definition: Some(definition),
             name: self.preset.name.clone(),
             model: asked.cloned(),

@@ -235,6 +235,7 @@ impl Providers {
             outage: settings.outage,
             profiles: self.profiles(settings),
             agent: gate_setup.agent,
+            fallback_agent: gate_setup.fallback_agent,
             gate: gate_setup.gate,
             scm: Arc::new(scm),
             git: host,

@@ -73,7 +73,7 @@ const TRANSITIONS: [(&str, &[&str]); 11] = [
 const ACTIVE: [&str; 4] = ["created", "preparing", "running", "verifying"];
 
 /// Events that occur only in unfinished runs.
-const EVENTS_OF_UNFINISHED_RUNS: [&str; 25] = [
+const EVENTS_OF_UNFINISHED_RUNS: [&str; 26] = [
     "iteration_started",
     "model_asked",
     "model_replied",
@@ -84,6 +84,7 @@ const EVENTS_OF_UNFINISHED_RUNS: [&str; 25] = [
     "agent_started",
     "agent_did",
     "agent_charged",
+    "agent_switched",
     "agent_finished",
     "action_started",
     "action_finished",

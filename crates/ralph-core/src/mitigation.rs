@@ -17,7 +17,7 @@ use crate::gutter::GutterMeasurement;
 pub enum Rung {
     /// The next iteration starts fresh, and its prompt names the repetition.
     Rotate,
-    /// The run switches to the fallback profile.
+    /// The run switches to the fallback profile, or to the fallback agent.
     Fallback,
     /// A strong model diagnoses the run.
     Doctor,
@@ -59,6 +59,11 @@ pub enum MitigationStep {
     Rotate,
     /// Switch to another profile.
     Fallback { profile: String },
+    /// Switch to the fallback agent.
+    FallbackAgent {
+        /// With its model, as in `agent_fallback`.
+        agent: String,
+    },
     /// Consult the doctor before the next iteration.
     Doctor,
     /// Pause until the user resumes the run.
@@ -72,6 +77,7 @@ impl fmt::Display for MitigationStep {
         match self {
             Self::Rotate => f.write_str("rotate: the next prompt names the repetition"),
             Self::Fallback { profile } => write!(f, "switch to the fallback profile `{profile}`"),
+            Self::FallbackAgent { agent } => write!(f, "switch to the fallback agent `{agent}`"),
             Self::Doctor => f.write_str("ask the doctor"),
             Self::Pause => f.write_str("pause for the user"),
             Self::Fail => f.write_str("give up: no mitigation is left"),
@@ -89,8 +95,8 @@ pub struct SkippedRung {
 /// The countermeasures available to a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MitigationOptions {
-    /// The fallback profile, or the reason why there is none.
-    pub fallback: Result<String, String>,
+    /// The switch to the fallback profile or agent, or the reason why there is none.
+    pub fallback: Result<MitigationStep, String>,
     /// The error is the reason why the doctor cannot be consulted.
     pub doctor: Result<(), String>,
     /// The task's `max_consecutive_gutter`.
@@ -168,10 +174,7 @@ pub fn decide(
 fn step_for_rung(rung: Rung, options: &MitigationOptions) -> Result<MitigationStep, String> {
     match rung {
         Rung::Rotate => Ok(MitigationStep::Rotate),
-        Rung::Fallback => options
-            .fallback
-            .clone()
-            .map(|profile| MitigationStep::Fallback { profile }),
+        Rung::Fallback => options.fallback.clone(),
         Rung::Doctor => options.doctor.clone().map(|()| MitigationStep::Doctor),
         Rung::Pause => Ok(MitigationStep::Pause),
     }
@@ -205,7 +208,11 @@ mod tests {
 
     fn options(fallback: Result<&str, &str>) -> MitigationOptions {
         MitigationOptions {
-            fallback: fallback.map(str::to_owned).map_err(str::to_owned),
+            fallback: fallback
+                .map(|profile| MitigationStep::Fallback {
+                    profile: profile.into(),
+                })
+                .map_err(str::to_owned),
             doctor: Ok(()),
             max_consecutive: 3,
         }

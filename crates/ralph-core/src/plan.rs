@@ -87,6 +87,19 @@ pub struct AgentPlan {
     /// Its definition in `agents.toml` with all inherited values. Plans of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<serde_json::Value>,
+    /// The agent that replaces this one when the run circles or this one's provider is not usable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<Box<AgentPlan>>,
+}
+
+impl AgentPlan {
+    /// Returns the agent and its model in the syntax of `agent_fallback`.
+    pub fn label(&self) -> String {
+        match &self.model {
+            Some(model) => format!("{}:{model}", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// The configuration that a run was planned with. A resumed run uses it from any directory, and

@@ -45,6 +45,17 @@ pub struct AnnouncementCounts {
     pub notices: u64,
 }
 
+/// Whether the fallback agent of a run has replaced its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FallbackAgentUse {
+    /// The agent works, if the run has one.
+    Unused,
+    /// The ladder requested the fallback, which works from the next iteration on.
+    Wanted,
+    /// The fallback works since this iteration.
+    Since(u32),
+}
+
 /// The state of a run after a number of records.
 #[derive(Debug, Clone)]
 pub struct RunState {
@@ -145,6 +156,8 @@ pub struct RunState {
     /// The profile that the user, the ladder or the doctor requested for the next iteration, until it
     /// is chosen or rejected.
     pub wanted_profile: Option<String>,
+    /// Whether the fallback agent has replaced the agent.
+    pub fallback_agent: FallbackAgentUse,
     /// The contract that the user or the doctor requested, until the run has applied it.
     pub wanted_contract: Option<Digest>,
     /// The mode that the user requested for the next iteration, until it is in force.
@@ -232,6 +245,7 @@ impl RunState {
             used_script_lines: Vec::new(),
             chosen_model: None,
             wanted_profile: None,
+            fallback_agent: FallbackAgentUse::Unused,
             wanted_contract: None,
             wanted_mode: None,
             question: None,

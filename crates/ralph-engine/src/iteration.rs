@@ -26,7 +26,7 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
     }
 
     // One fresh session, whose only memory is files and git: of a model, or of an agent's program.
-    let (summary, performed) = match run.services.agent.clone() {
+    let (summary, performed) = match run.services.agent_in_force(run.recorder.state()).cloned() {
         None => ask_and_perform(run).await?,
         Some(agent) => run_agent_iteration(run, agent).await?,
     };

@@ -54,6 +54,7 @@ mod immediate_commands;
 pub mod inspect;
 pub mod iteration;
 pub mod journal;
+pub mod linked_worktrees;
 pub mod live_output;
 pub mod mailbox;
 mod messages;

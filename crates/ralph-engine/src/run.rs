@@ -7,6 +7,7 @@ use ralph_core::event::{Event, RunEvent, SandboxEvent};
 use ralph_core::run::RunStatus;
 use tokio::sync::watch;
 
+use crate::agent::apply_wanted_agent;
 pub(crate) use crate::attend::{attend, attend_until_rotated, heartbeat};
 use crate::baseline::run_baseline_if_due;
 use crate::contract::PinnedTask;
@@ -204,6 +205,7 @@ impl Run {
                 return self.finish_with(status).await;
             }
             apply_wanted_profile(self)?;
+            apply_wanted_agent(self)?;
             apply_wanted_mode(&mut self.recorder)?;
             consult_doctor_if_due(self).await?;
             if apply_contract_change(&mut self.recorder, &mut self.bench, &mut self.pinned)? {

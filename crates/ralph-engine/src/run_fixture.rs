@@ -277,6 +277,7 @@ fn services(state_dir: &StateDir, repo: &Path, replies: &[&str]) -> Services {
     Services {
         sandboxes: Arc::new(LocalProvider::new(state_dir.sandboxes(), path)),
         model: Arc::new(QueuedModel(Mutex::new(replies))),
+        fallback_agent: None,
         agent: None,
         gate: None,
         price: Price::default(),

@@ -20,6 +20,8 @@ pub struct Services {
     pub model: Arc<dyn Model>,
     /// The program that works instead of the model, if any.
     pub agent: Option<Arc<dyn Agent>>,
+    /// The program that replaces the agent.
+    pub fallback_agent: Option<Arc<dyn Agent>>,
     /// The gate between the sandbox and the network, if any.
     pub gate: Option<Arc<dyn GateControl>>,
     pub price: Price,
@@ -54,6 +56,14 @@ impl Services {
         match &state.plan.agent {
             Some(_) => Err("an agent does the work, and it calls its own model".into()),
             None => Ok(()),
+        }
+    }
+
+    /// Returns the agent that works in the next session; `None` if a model does the work.
+    pub(crate) fn agent_in_force(&self, state: &RunState) -> Option<&Arc<dyn Agent>> {
+        match (&self.fallback_agent, state.fallback_agent_since()) {
+            (Some(fallback), Some(_)) => Some(fallback),
+            (_, _) => self.agent.as_ref(),
         }
     }
 

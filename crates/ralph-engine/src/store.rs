@@ -11,6 +11,7 @@ use ralph_core::state::RunState;
 
 use crate::durable::{self, StoreError};
 use crate::journal::{self, JournalError, RunOutline};
+use crate::linked_worktrees::LinkedWorktrees;
 pub use crate::run_lock::RunLock;
 
 /// The directory of results of set-up.
@@ -142,18 +143,25 @@ impl StateDir {
     }
 
     /// Finds a run like [`Self::find`], but `last` and a task id mean a run of this repository if it has
-    /// one.
+    /// one: first of this work tree, then of its other ones.
     pub fn find_near(&self, query: &str, repository: &Path) -> Result<RunId, FindError> {
         let is_id = RunId::parse(query).is_some_and(|id| self.run(&id).journal().exists());
         let runs = if is_id { Vec::new() } else { self.runs()? };
+        let worktrees = LinkedWorktrees::find(repository);
+        let mut linked = None;
         for id in runs.into_iter().rev() {
             let outline = RunOutline::read(&self.run(&id).journal());
-            let is_named = query == "last" || outline.task_id.as_deref() == Some(query);
-            if is_named && outline.is_of(repository) {
+            if query != "last" && outline.task_id.as_deref() != Some(query) {
+                continue;
+            }
+            if outline.is_of(repository) {
                 return Ok(id);
             }
+            if linked.is_none() && outline.is_of_any(&worktrees) {
+                linked = Some(id);
+            }
         }
-        self.find(query)
+        linked.map_or_else(|| self.find(query), Ok)
     }
 
     /// Finds a run by id, unique prefix, task id (its newest run) or `last`.

@@ -35,6 +35,10 @@ type StreamTimesError = Box<dyn std::error::Error + Send + Sync>;
 /// Events per stream that are not counted.
 const WARM_UP: u64 = 20;
 
+/// The output tokens that a request reserves for each event. The gate cuts a response that is longer
+/// than its request allows.
+const TOKENS_PER_EVENT: u64 = 32;
+
 /// A measurement to run.
 #[derive(Clone, Deserialize)]
 struct StreamTimesOrder {
@@ -112,7 +116,7 @@ async fn respond(
     let mut response = Response::new(Events {
         ticks,
         next: 0,
-        deltas: parsed.max_tokens,
+        deltas: parsed.max_tokens / TOKENS_PER_EVENT,
     });
     let kind = "text/event-stream; charset=utf-8".parse()?;
     response.headers_mut().insert(CONTENT_TYPE, kind);
@@ -221,7 +225,7 @@ async fn read(order: &StreamTimesOrder, started: &Semaphore) -> Result<Vec<u64>,
     tasks.spawn(connection);
     let text = "Read the file and say what is wrong with it. ".repeat(40);
     let body = serde_json::json!({
-        "model": "claude-sonnet-4-5", "max_tokens": order.events, "stream": true,
+        "model": "claude-sonnet-4-5", "max_tokens": order.events * TOKENS_PER_EVENT, "stream": true,
         "messages": [{"role": "user", "content": text}],
     });
     let request = Request::post("/v1/messages")

@@ -8,7 +8,8 @@ use ralph_core::net::{Allowlist, ProviderTool};
 use ralph_core::outage::OutagePolicy;
 use ralph_core::path::WorkspacePath;
 use ralph_core::plan::GitIdentity;
-use ralph_core::task::BranchName;
+use ralph_core::task::{AgentChoice, BranchName};
+use ralph_guest::available;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::ConfigFileError;
@@ -30,6 +31,7 @@ const MAX_WILDCARDS: usize = 3;
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub sandbox: SandboxSettings,
+    pub agent: AgentSettings,
     pub model: ModelSettings,
     pub git: GitSettings,
     pub github: GitHubSettings,
@@ -158,6 +160,35 @@ impl Default for ResourceSettings {
             timeout_minutes: 60,
         }
     }
+}
+
+/// `[agent]`: settings of coding agents.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentSettings {
+    /// The agent, and its model, that replaces the agent of a task without `agent_fallback`; empty
+    /// means none.
+    #[serde(deserialize_with = "deserialize_agent_fallback")]
+    pub fallback: String,
+}
+
+impl AgentSettings {
+    /// Returns the agent that replaces the agent of a task without `agent_fallback`.
+    pub fn fallback(&self) -> Option<AgentChoice> {
+        available(AgentChoice::parse(&self.fallback))
+    }
+}
+
+fn deserialize_agent_fallback<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if !text.is_empty() {
+        AgentChoice::parse(&text).map_err(|why| {
+            serde::de::Error::custom(format!("`fallback` {why}: {}", AgentChoice::EXAMPLE))
+        })?;
+    }
+    Ok(text)
 }
 
 /// `[model]`: settings of model requests.

@@ -9,6 +9,7 @@ use ralph_core::image::{
 };
 use ralph_core::plan::RunPlan;
 use ralph_engine::git::{GitError, HostGit};
+use ralph_engine::linked_worktrees::LinkedWorktrees;
 
 use super::ImageProgressSink;
 use super::engine::problem_error;
@@ -126,7 +127,9 @@ async fn load_project(
             let what = format!("cannot read `.agent-loop` of `{}`", repository.display());
             AppError::runtime(what, error.to_string(), error.hint())
         })?;
-    let name = repository.file_name().unwrap_or_default();
+    // All work trees of a repository share its images.
+    let worktrees = LinkedWorktrees::find(repository);
+    let name = worktrees.main().file_name().unwrap_or_default();
     Ok(ImageProject {
         name: name.to_string_lossy().trim_end_matches(".git").to_owned(),
         config,

@@ -5,12 +5,14 @@
 //!   work.
 //! - [`worker`] chooses the actions or agent engine and the agent, `sandbox_choice`, [`container`] and [`network`]
 //!   the sandbox.
+//! - `fallback_agent` checks whether the image of a run contains the fallback agent.
 //! - `pinned_settings` stores the configuration in the plan, for processes in other directories.
 //! - [`secrets`] rejects plans and task files with known secrets.
 
 pub(crate) mod agent_script;
 pub mod container;
 mod effective_settings;
+pub(crate) mod fallback_agent;
 pub mod network;
 pub(crate) mod pinned_settings;
 mod plan;

@@ -107,9 +107,9 @@ pub(crate) async fn plan_for_run(
     if sandbox != "docker" {
         return Ok(None);
     }
-    let hosts = access.map(|access| access.preset.hosts.as_slice());
+    let hosts = access.map_or_else(Vec::new, AgentAccess::hosts);
     let settings = app.settings()?.sandbox.network;
-    let mut plan = network_plan(&settings, hosts.unwrap_or_default())?;
+    let mut plan = network_plan(&settings, &hosts)?;
     plan.suggested = suggest_hosts(&plan.policy, &source.path, &source.base, git).await;
     Ok(Some((plan, unused_list_notice(&settings))))
 }

@@ -18,7 +18,8 @@ use super::request::RunRequest;
 use super::source_repository::{SourceRepository, free_branch};
 use super::task_file::{describe_finding, rejected};
 use super::{
-    agent_script, container, network, pinned_settings, sandbox_choice, secrets, setup, worker,
+    agent_script, container, fallback_agent, network, pinned_settings, sandbox_choice, secrets,
+    setup, worker,
 };
 use crate::agent::AgentAccess;
 use crate::app::App;
@@ -91,6 +92,9 @@ async fn complete(
         require_provider(&*provider).await?;
     }
     let choice = model_for_plan(request, task, agent.as_ref(), (app, providers), purpose)?;
+    if let Some(access) = access {
+        fallback_agent::require_common_image(access, container.as_ref())?;
+    }
     let model_key = providers.models.key_status(&choice);
     let source = SourceRepository::find(request, task, file, &git, app).await?;
     require_agent_script(access, &source, &git, purpose).await?;
@@ -102,10 +106,11 @@ async fn complete(
     let mut notices = source.notices(&git, file).await;
     let others = [
         unused_list_notice.flatten(),
-        access.and_then(AgentAccess::destination),
         secrets::unredacted_warning(&providers.redactor),
         sandbox_choice::weaker_sandbox_notice(request, contract, &sandbox),
     ];
+    let agents = access.into_iter().flat_map(AgentAccess::with_fallback);
+    notices.extend(agents.filter_map(AgentAccess::destination));
     notices.extend(others.into_iter().flatten().chain(setup.notices));
     let plan = RunPlan {
         run: new_id(providers.clock.now()),
@@ -147,7 +152,10 @@ async fn require_agent_script(
 ) -> Result<(), AppError> {
     match access {
         Some(access) if purpose == PlanPurpose::Start => {
-            agent_script::require_committed_script(&access.preset, source, git).await
+            for access in access.with_fallback() {
+                agent_script::require_committed_script(&access.preset, source, git).await?;
+            }
+            Ok(())
         }
         Some(_) | None => Ok(()),
     }

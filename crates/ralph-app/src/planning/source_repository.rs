@@ -7,6 +7,7 @@ use ralph_core::image::ProjectConfig;
 use ralph_core::task::TaskFile;
 use ralph_engine::git::{GitError, HostGit};
 use ralph_engine::journal::RunOutline;
+use ralph_engine::linked_worktrees::LinkedWorktrees;
 
 use super::repository;
 use crate::app::App;
@@ -254,9 +255,10 @@ pub(crate) async fn free_branch(
         .lines()
         .map(str::to_owned)
         .collect();
+    let worktrees = LinkedWorktrees::find(repo);
     for id in providers.state.runs()? {
         let outline = RunOutline::read(&providers.state.run(&id).journal());
-        if outline.repo.as_ref().map(Path::new) == Some(repo) {
+        if outline.is_of_any(&worktrees) {
             taken.extend(outline.branch);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ralph_core::plan::{AgentPlan, EngineKind};
-use ralph_core::task::Contract;
+use ralph_core::task::{AgentChoice, Contract};
 use ralph_guest::available;
 use ralph_providers::agent::Preset;
 use serde::Deserialize as _;
@@ -46,24 +46,64 @@ pub async fn agent_for_run(
         return Ok(None);
     }
     refuse_profile(request)?;
-    let plan = AgentPlan {
+    let fallback = fallback_choice(request, Some(contract), app)?;
+    let plan = unresolved_plan(AgentChoice {
         name: agent_name(request, Some(contract)).to_owned(),
         model: request.model.clone(),
+    });
+    let mut access = access_for_purpose(plan, app, purpose).await?;
+    if let Some(fallback) = fallback {
+        let fallback = access_for_purpose(unresolved_plan(fallback), app, purpose).await?;
+        access.fallback = Some(Box::new(fallback));
+    }
+    Ok(Some(access))
+}
+
+/// Returns the plan of an agent whose definition and login are not known yet.
+fn unresolved_plan(choice: AgentChoice) -> AgentPlan {
+    AgentPlan {
+        name: choice.name,
+        model: choice.model,
         auth: None,
         source: None,
         renew: None,
         provider_tools: BTreeSet::new(),
         definition: None,
-    };
-    match (access_for_plan(&plan, app).await, purpose) {
-        (Ok(access), _) => Ok(Some(access)),
+        fallback: None,
+    }
+}
+
+async fn access_for_purpose(
+    plan: AgentPlan,
+    app: &App,
+    purpose: PlanPurpose,
+) -> Result<AgentAccess, AppError> {
+    match (access_without_fallback(&plan, app).await, purpose) {
+        (Ok(access), _) => Ok(access),
         (Err(error), PlanPurpose::Start) => Err(error),
-        (Err(_), PlanPurpose::Preview) => Ok(Some(AgentAccess {
+        (Err(_), PlanPurpose::Preview) => Ok(AgentAccess {
             preset: preset_for_plan(&plan, app)?,
             model: plan.model,
             login: None,
-        })),
+            fallback: None,
+        }),
     }
+}
+
+/// Returns the agent that replaces the agent of a run: the task's, or else the user's. An agent cannot
+/// replace itself.
+pub fn fallback_choice(
+    request: &RunRequest,
+    contract: Option<&Contract>,
+    app: &App,
+) -> Result<Option<AgentChoice>, AppError> {
+    let of_task = contract.and_then(|contract| contract.agent_fallback.clone());
+    let fallback = match of_task {
+        Some(fallback) => Some(fallback),
+        None => app.settings()?.agent.fallback(),
+    };
+    let name = agent_name(request, contract);
+    Ok(fallback.filter(|fallback| fallback.name != name || fallback.model != request.model))
 }
 
 /// Returns the name of the agent that a run would use: from the flag, the task or the default.
@@ -113,8 +153,17 @@ fn preset_for_plan(plan: &AgentPlan, app: &App) -> Result<Preset, AppError> {
     })
 }
 
-/// Returns the agent of a plan with a login of the same kind as in the plan.
+/// Returns the agent of a plan and its fallback, with logins of the same kinds as in the plan.
 pub async fn access_for_plan(plan: &AgentPlan, app: &App) -> Result<AgentAccess, AppError> {
+    let mut access = access_without_fallback(plan, app).await?;
+    if let Some(fallback) = &plan.fallback {
+        let fallback = access_without_fallback(fallback, app).await?;
+        access.fallback = Some(Box::new(fallback));
+    }
+    Ok(access)
+}
+
+async fn access_without_fallback(plan: &AgentPlan, app: &App) -> Result<AgentAccess, AppError> {
     let preset = preset_for_plan(plan, app)?;
     require_model(&preset, plan.model.as_deref())?;
     let wanted = plan.auth.as_deref().and_then(parse_auth_mode);
@@ -137,6 +186,7 @@ pub async fn access_for_plan(plan: &AgentPlan, app: &App) -> Result<AgentAccess,
         preset,
         model,
         login,
+        fallback: None,
     })
 }
 

@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use ralph_core::net::ProviderTool;
+use ralph_core::net::{Endpoint, ProviderTool};
 use ralph_core::plan::{NetworkPlan, RunPlan};
 use ralph_core::ports::{Agent, GateControl};
 use ralph_core::price::PriceBook;
 use ralph_core::secret::Secret;
 use ralph_engine::durable::{self, StoreError};
 use ralph_gate::{Gate, Route, SandboxIdentity};
-use ralph_providers::agent::PresetAgentSettings;
+use ralph_providers::agent::{AgentCredential, PresetAgentSettings};
 use ralph_providers::sandbox::egress::SandboxEgress;
 
 use super::Providers;
@@ -34,6 +34,8 @@ pub struct GateSetup {
     pub egress: Option<Arc<dyn SandboxEgress>>,
     pub gate: Option<Arc<dyn GateControl>>,
     pub agent: Option<Arc<dyn Agent>>,
+    /// The agent that replaces it.
+    pub fallback_agent: Option<Arc<dyn Agent>>,
     /// The prices that the gate charges, if they are not stored with the run yet.
     pub unpinned_prices: Option<PriceBook>,
 }
@@ -66,23 +68,21 @@ impl Providers {
         mut access: Option<AgentAccess>,
         directory: &Path,
     ) -> Result<GateSetup, AppError> {
-        let login = access.as_mut().and_then(|access| access.login.take());
-        if plan.network.is_none() && login.is_none() {
-            let agent = access.map(|access| self.agent(&access, AgentLogin::none()));
+        let logins = GateLogins::take_from(access.as_mut());
+        if plan.network.is_none() && logins.routes.is_empty() {
+            let (agent, fallback_agent) =
+                self.agents(access, [AgentLogin::none(), AgentLogin::none()])?;
             return Ok(GateSetup {
-                agent: agent.transpose()?,
+                agent,
+                fallback_agent,
                 ..GateSetup::default()
             });
         }
-        let (credential, route, custom_endpoint) = match login {
-            Some(ProviderLogin {
-                credential,
-                route,
-                custom_endpoint,
-                ..
-            }) => (Some(credential), Some(route), custom_endpoint),
-            None => (None, None, None),
-        };
+        let GateLogins {
+            routes,
+            custom_endpoints,
+            agents,
+        } = logins;
         let pinned = Self::pinned_prices(directory)?;
         let is_pinned = pinned.is_some();
         let prices = pinned.map_or_else(|| self.models.prices(), Ok)?;
@@ -92,9 +92,9 @@ impl Providers {
                 sandbox: plan.sandbox.clone(),
             },
             network: plan.network.clone().unwrap_or_default(),
-            routes: Vec::from_iter(route),
+            routes,
             provider_tools: provider_tools(plan),
-            private_providers: Vec::from_iter(custom_endpoint),
+            private_providers: custom_endpoints,
             prices: prices.clone(),
             egress_log: directory.join(EGRESS_LOG),
             redactor: self.redactor.clone(),
@@ -109,17 +109,35 @@ impl Providers {
             self.redactor.learn("gate token", Secret::new(token));
         }
         let (egress, address) = connect_gate(plan.network.as_ref(), &gate, &run_gate).await?;
-        let agent_login = gate.routes().first().zip(credential);
-        let agent_login = agent_login.map_or_else(AgentLogin::none, |(route, credential)| {
-            AgentLogin::new(route, &credential, address)
+        let agent_logins = agents.map(|login| {
+            let route = |(number, credential)| Some((gate.routes().get(number)?, credential));
+            let login = login.and_then(route);
+            login.map_or_else(AgentLogin::none, |(route, credential)| {
+                AgentLogin::new(route, &credential, address)
+            })
         });
-        let agent = access.map(|access| self.agent(&access, agent_login));
+        let (agent, fallback_agent) = self.agents(access, agent_logins)?;
         Ok(GateSetup {
             egress,
             gate: Some(run_gate),
-            agent: agent.transpose()?,
+            agent,
+            fallback_agent,
             unpinned_prices: (!is_pinned).then_some(prices),
         })
+    }
+
+    /// Creates the agent of a run and its fallback, in this order, with their logins.
+    fn agents(
+        &self,
+        access: Option<AgentAccess>,
+        [login, fallback_login]: [AgentLogin; 2],
+    ) -> Result<AgentPair, AppError> {
+        let Some(access) = access else {
+            return Ok((None, None));
+        };
+        let fallback = access.fallback.as_ref();
+        let fallback = fallback.map(|fallback| self.agent(fallback, fallback_login));
+        Ok((Some(self.agent(&access, login)?), fallback.transpose()?))
     }
 
     /// Returns the prices that the run started with, or `None` for a new run.
@@ -159,6 +177,61 @@ impl Providers {
     }
 }
 
+/// An agent and its fallback.
+type AgentPair = (Option<Arc<dyn Agent>>, Option<Arc<dyn Agent>>);
+
+/// The credentials of an agent and its fallback, and the routes that use them.
+#[derive(Default)]
+struct GateLogins {
+    routes: Vec<Route>,
+    custom_endpoints: Vec<Endpoint>,
+    /// For the agent and its fallback, the index of the route and the credential.
+    agents: [Option<(usize, AgentCredential)>; 2],
+}
+
+impl GateLogins {
+    /// Takes the logins of an agent and its fallback. Two agents with one credential share a route.
+    fn take_from(access: Option<&mut AgentAccess>) -> Self {
+        let mut logins = Self::default();
+        let Some(access) = access else {
+            return logins;
+        };
+        let fallback = access.fallback.as_mut();
+        let fallback = fallback.and_then(|fallback| fallback.login.take());
+        let login = access.login.take();
+        if let (Some(login), Some(fallback)) = (&login, &fallback)
+            && login.is_same(fallback)
+        {
+            logins.agents[1] = Some((0, fallback.credential.clone()));
+        }
+        if let Some(login) = login {
+            logins.add(0, login);
+        }
+        if let Some(fallback) = fallback
+            && logins.agents[1].is_none()
+        {
+            logins.add(1, fallback);
+        }
+        logins
+    }
+
+    fn add(&mut self, agent: usize, login: ProviderLogin) {
+        let ProviderLogin {
+            credential, route, ..
+        } = login;
+        let is_named = self.routes.iter().any(|other| other.name() == route.name());
+        let route = if is_named {
+            let name = format!("{}-fallback", route.name());
+            route.renamed(&name)
+        } else {
+            route
+        };
+        self.agents[agent] = Some((self.routes.len(), credential));
+        self.routes.push(route);
+        self.custom_endpoints.extend(login.custom_endpoint);
+    }
+}
+
 /// Returns the provider-side tools that the plan allows the agent.
 fn provider_tools(plan: &RunPlan) -> BTreeSet<ProviderTool> {
     let agent = plan.agent.as_ref();
@@ -175,11 +248,7 @@ impl AgentLogin {
         }
     }
 
-    fn new(
-        route: &Route,
-        credential: &ralph_providers::agent::AgentCredential,
-        address: SocketAddr,
-    ) -> Self {
+    fn new(route: &Route, credential: &AgentCredential, address: SocketAddr) -> Self {
         let base_url = route.base_url(address);
         let environment = credential.environment(route.placeholder().as_str(), &base_url);
         Self {

@@ -116,7 +116,10 @@ impl BranchMerge<'_> {
         } = self;
         let plan = &state.plan;
         let failed = |error: GitError| repository_error(plan, "merge in", &error);
-        if repository.is_ancestor(head, base).await.map_err(failed)? {
+        let is_merged = repository.is_ancestor(head, base).await.map_err(failed)?
+            // A merge commit after a squashed or rebased merge would change nothing.
+            || repository.contains_changes(head, base).await.map_err(failed)?;
+        if is_merged {
             return Ok((MergeKind::AlreadyMerged, base.clone(), None));
         }
         let worktree = repository.worktree_with(&plan.base_branch).await;

@@ -123,8 +123,16 @@ async fn is_merged(plan: &RunPlan, pull: &PullRequest, app: &App) -> Result<bool
     let Some(base) = base.map_err(unreadable)? else {
         return Ok(false);
     };
-    let merged = repository.is_ancestor(&pull.head, &base).await;
-    merged.map_err(|error| repository_error(plan, "read", &error))
+    if repository
+        .is_ancestor(&pull.head, &base)
+        .await
+        .map_err(unreadable)?
+    {
+        return Ok(true);
+    }
+    // A squashed or rebased merge has other commits.
+    let applied = repository.contains_changes(&pull.head, &base).await;
+    applied.map_err(unreadable)
 }
 
 /// Sets the state of the run's pull request, if it has one: first its record, then the journal.

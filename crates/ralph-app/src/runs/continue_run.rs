@@ -22,6 +22,10 @@ pub async fn prepare_continue(
     if state.discarded {
         return Err(discarded_error(&state));
     }
+    if state.status.is_final() && !matches!(state.status, RunStatus::Failed(_)) {
+        // The same refusal with and without budgets.
+        return Box::pin(prepare_resume(query, app)).await;
+    }
     if !change.is_empty() {
         require_useful_limits(&state, change)?;
         let command = Command::Limits(change.clone());

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::steering_details::SteeringDetails;
 use super::summary::RunSummary;
+use crate::providers::models::agent_model_name;
 
 /// A run in full.
 #[derive(Debug, Clone, Serialize)]
@@ -26,7 +27,10 @@ pub struct RunDetails {
     model: String,
     /// The profile in use, if the model was chosen by one.
     profile: Option<String>,
+    /// The agent in force.
     agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_fallback: Option<FallbackAgentDetails>,
     mode: RunMode,
     /// `None` if the task file of the run cannot be read.
     boxes: Option<Vec<CheckboxEntry>>,
@@ -44,6 +48,15 @@ pub struct RunDetails {
     /// The qualifications of the last clean-room verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     findings: Vec<VerifyFinding>,
+}
+
+/// The fallback agent of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FallbackAgentDetails {
+    /// With its model, as in `agent_fallback`.
+    pub agent: String,
+    /// The first iteration in which it works; `None` if it has not replaced the agent.
+    pub since_iteration: Option<u32>,
 }
 
 /// A checkbox of the task.
@@ -81,8 +94,17 @@ impl RunDetails {
     /// Describes a run.
     pub fn from_state(dir: &RunDir, state: &RunState) -> Self {
         let plan = &state.plan;
-        let agent = plan.agent.as_ref();
-        let agent_model = agent.and_then(|agent| agent.model.clone());
+        let agent = state.agent_in_force();
+        let fallback = plan
+            .agent
+            .as_ref()
+            .and_then(|agent| agent.fallback.as_ref());
+        let agent_model = agent.map(|agent| {
+            agent
+                .model
+                .clone()
+                .unwrap_or_else(|| agent_model_name(agent))
+        });
         let verified = state.verified.as_ref();
         Self {
             summary: RunSummary::from_state(dir, state),
@@ -93,6 +115,10 @@ impl RunDetails {
             model: agent_model.unwrap_or_else(|| state.model_choice().model),
             profile: state.profile.clone(),
             agent: agent.map(|agent| agent.name.clone()),
+            agent_fallback: fallback.map(|fallback| FallbackAgentDetails {
+                agent: fallback.label(),
+                since_iteration: state.fallback_agent_since(),
+            }),
             mode: state.mode,
             boxes: checkboxes(dir, state),
             budgets: RunBudgets::from_state(state),

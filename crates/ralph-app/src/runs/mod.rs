@@ -35,7 +35,9 @@ pub use approval::{ApprovalMode, StartQuestions, confirm_sandbox, require_approv
 pub use continue_run::prepare_continue;
 pub use cost::{CostGrouping, CostReport, CostRow, CostTotals, cost_report};
 pub use create_run::UnfinishedRunPolicy;
-pub use details::{BudgetEntry, CheckboxEntry, RunBudgets, RunDetails, VerifiedCommit};
+pub use details::{
+    BudgetEntry, CheckboxEntry, FallbackAgentDetails, RunBudgets, RunDetails, VerifiedCommit,
+};
 pub use disk_use::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
 pub use followed_runs::{DescribeActivity, FollowedRuns, RunActivity};
 pub use notify::Notifier;

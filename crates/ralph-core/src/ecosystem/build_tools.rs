@@ -33,6 +33,10 @@ pub(super) fn detect(files: &ProjectFiles, project: &mut DetectedProject) {
             has_tests.then(|| TestCommand::new(command, "CMakeLists.txt")),
         );
     }
+    let sources = [".c", ".cc", ".cpp", ".cxx"];
+    if project.languages.is_empty() && files.has_suffix(&sources) {
+        project.add("C or C++", None);
+    }
     let scripts = TEST_SCRIPTS.iter().filter(|name| files.has_any(&[name]));
     project.add_commands(scripts.map(|name| TestCommand::new(format!("sh {name}"), *name)));
 }

@@ -348,3 +348,11 @@ fn the_runner_of_a_language_precedes_a_build_tool() {
 fn an_empty_project_has_neither_languages_nor_tests() {
     assert_eq!(detect(&[]), DetectedProject::default());
 }
+
+#[test]
+fn c_is_recognised_by_its_sources_if_nothing_else_is() {
+    let makefile = ("Makefile", "test: all\n\t./test\n");
+    assert_tests(&[makefile, ("rev.c", "")], "C or C++", "make test");
+    let with_extension = [makefile, ("Cargo.toml", "[package]\n"), ("rev.c", "")];
+    assert_tests(&with_extension, "Rust", "cargo test");
+}

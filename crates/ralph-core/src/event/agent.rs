@@ -31,6 +31,14 @@ pub enum AgentSessionEvent {
         usage: TokenUsage,
         cost_usd: Usd,
     },
+    /// The fallback agent replaces the agent for the rest of the run.
+    AgentSwitched {
+        /// The first iteration in which it works.
+        iteration: u32,
+        /// With its model, as in `agent_fallback`.
+        agent: String,
+        why: String,
+    },
     /// The agent's program has ended.
     AgentFinished {
         iteration: u32,
@@ -47,6 +55,7 @@ impl AgentSessionEvent {
         "agent_started",
         "agent_did",
         "agent_charged",
+        "agent_switched",
         "agent_finished",
     ];
 }

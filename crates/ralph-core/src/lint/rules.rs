@@ -1,6 +1,7 @@
 //! The rules that a task must follow before a run starts.
 
 use super::{LintFinding, to_u32};
+use crate::plan::EngineKind;
 use crate::price::Price;
 use crate::task::{SandboxKind, TaskFile};
 use crate::templates;
@@ -191,6 +192,7 @@ fn contract_warnings(task: &TaskFile) -> Vec<LintFinding> {
         );
         findings.push(finding.on_line(key_line(task, "model_profile_fallback")));
     }
+    findings.extend(agent_fallback_warning(task));
     let local = contract.sandbox_provider == Some(SandboxKind::Local);
     if local && contract.sandbox_image.is_some() {
         let finding = LintFinding::warning(
@@ -201,6 +203,26 @@ fn contract_warnings(task: &TaskFile) -> Vec<LintFinding> {
         findings.push(finding.on_line(key_line(task, "sandbox_image")));
     }
     findings
+}
+
+/// Reports a fallback agent that has no effect.
+fn agent_fallback_warning(task: &TaskFile) -> Option<LintFinding> {
+    let contract = &task.contract;
+    let fallback = contract.agent_fallback.as_ref()?;
+    let finding = match (contract.engine, &contract.agent) {
+        (EngineKind::Actions, _) => LintFinding::warning(
+            "agent-fallback-without-use",
+            "`agent_fallback` has no effect with `engine: actions`",
+            "use `model_profile_fallback`, or set `engine: agent`",
+        ),
+        (EngineKind::Agent, Some(agent)) if *agent == fallback.to_string() => LintFinding::warning(
+            "fallback-is-default",
+            "`agent_fallback` is the same agent as `agent`",
+            "name another agent, or a model such as `claude:haiku`: switching to it would change nothing",
+        ),
+        (EngineKind::Agent, _) => return None,
+    };
+    Some(finding.on_line(key_line(task, "agent_fallback")))
 }
 
 /// Reports the texts of the template that were not replaced, one finding per line.

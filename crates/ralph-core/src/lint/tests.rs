@@ -108,6 +108,46 @@ error [missing-cost-or-token-budget] line 52: neither `max_cost_usd_estimate` no
 }
 
 #[test]
+fn a_fallback_agent_without_effect_is_reported() {
+    let codes = |lines: &str| -> Vec<String> {
+        let text = templates::TASK.replace("engine: \"actions\"\n", "");
+        let text = text.replacen("---\n", &format!("---\n{lines}"), 1);
+        let text = findings_text(&text);
+        let found = text.lines().filter(|line| line.contains("agent_fallback"));
+        found.map(str::to_owned).collect()
+    };
+    for (lines, expected) in [
+        ("engine: agent\nagent_fallback: codex\n", None),
+        (
+            "engine: agent\nagent: claude\nagent_fallback: claude:haiku\n",
+            None,
+        ),
+        (
+            "agent_fallback: codex\n",
+            Some("agent-fallback-without-use"),
+        ),
+        (
+            "engine: agent\nagent: codex\nagent_fallback: codex\n",
+            Some("fallback-is-default"),
+        ),
+        (
+            "engine: agent\nagent_fallback: 'claude:'\n",
+            Some("invalid-name"),
+        ),
+    ] {
+        let found = codes(lines);
+        assert_eq!(
+            found.len(),
+            usize::from(expected.is_some()),
+            "{lines}{found:?}"
+        );
+        if let Some(code) = expected {
+            assert!(found[0].contains(&format!("[{code}]")), "{found:?}");
+        }
+    }
+}
+
+#[test]
 fn all_missing_settings_are_reported_together() {
     let text = "---\n---\n# Task\n";
     snapbox::assert_data_eq!(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{OpenIteration, RunState};
+use super::{FallbackAgentUse, OpenIteration, RunState};
 use crate::event::{AgentSessionEvent, DiffSize, IterationEvent, IterationMetrics, ModelEvent};
 use crate::mitigation::MitigationStep;
 use crate::money::Usd;
@@ -79,6 +79,9 @@ impl RunState {
             AgentSessionEvent::AgentCharged {
                 usage, cost_usd, ..
             } => self.charge_iteration(*usage, *cost_usd),
+            AgentSessionEvent::AgentSwitched { iteration, .. } => {
+                self.fallback_agent = FallbackAgentUse::Since(*iteration);
+            }
             AgentSessionEvent::AgentFinished { .. } => self.running_command = None,
             AgentSessionEvent::AgentDid { .. } => {}
         }
@@ -138,6 +141,9 @@ impl RunState {
         self.ladder = report.ladder;
         match &report.step {
             Some(MitigationStep::Fallback { profile }) => self.request_profile(profile),
+            Some(MitigationStep::FallbackAgent { .. }) => {
+                self.fallback_agent = FallbackAgentUse::Wanted;
+            }
             Some(MitigationStep::Doctor) => self.doctor.due = true,
             Some(MitigationStep::Rotate | MitigationStep::Pause | MitigationStep::Fail) | None => {}
         }

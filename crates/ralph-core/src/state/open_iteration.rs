@@ -173,7 +173,7 @@ impl OpenIteration {
                 self.agent_end = Some(end.clone());
                 self.agent_summary.clone_from(&report.summary);
             }
-            AgentSessionEvent::AgentCharged { .. } => {}
+            AgentSessionEvent::AgentCharged { .. } | AgentSessionEvent::AgentSwitched { .. } => {}
         }
     }
 

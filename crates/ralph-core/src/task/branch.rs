@@ -94,6 +94,15 @@ pub(super) fn slug(title: &str) -> String {
     if slug.is_empty() { "work" } else { slug }.to_owned()
 }
 
+/// Removes the id of the task from the start of a slug, because the branch contains it already.
+pub(super) fn without_id(slug: &str, id: &str) -> String {
+    match slug.strip_prefix(id) {
+        Some("") => "work".to_owned(),
+        Some(rest) => rest.strip_prefix('-').unwrap_or(slug).to_owned(),
+        None => slug.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +119,18 @@ mod tests {
             &long,
         ] {
             assert!(BranchName::parse(bad).is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn a_slug_does_not_repeat_the_id() {
+        for (slug, id, expected) in [
+            ("fix-the-bug", "fix-the", "bug"),
+            ("fix-the-bug", "fix-the-bug", "work"),
+            ("fix-the-bug", "fix-t", "fix-the-bug"),
+            ("fix-the-bug", "other", "fix-the-bug"),
+        ] {
+            assert_eq!(without_id(slug, id), expected);
         }
     }
 

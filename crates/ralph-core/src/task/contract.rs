@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::agent_choice::AgentChoice;
 use super::branch::{self, BranchName};
 use super::repo_url::RepoUrl;
 use crate::budget::BudgetLimits;
@@ -87,6 +88,10 @@ pub struct Contract {
     /// `None` means the default agent.
     #[serde(default)]
     pub agent: Option<String>,
+    /// The agent, and its model, that replaces the agent when the run circles or the agent's provider
+    /// is not usable.
+    #[serde(default)]
+    pub agent_fallback: Option<AgentChoice>,
     #[serde(default)]
     pub mode: RunMode,
 }
@@ -131,12 +136,18 @@ impl Contract {
     }
 
     /// Returns the name of the run's branch, by default `ralph/<task_id>/<slug>` with a slug
-    /// derived from the title.
+    /// derived from the title. A title that starts like the id does not repeat it.
     pub fn branch(&self, title: Option<&str>) -> String {
         let prefix = self.target_branch_prefix.clone();
         let prefix = prefix.unwrap_or_else(|| format!("ralph/{}/", self.task_id));
         let slug = self.target_branch_slug.clone();
-        let slug = slug.unwrap_or_else(|| branch::slug(title.unwrap_or_default()));
+        let slug = slug.unwrap_or_else(|| {
+            let slug = branch::slug(title.unwrap_or_default());
+            match self.target_branch_prefix {
+                Some(_) => slug,
+                None => branch::without_id(&slug, self.task_id.as_str()),
+            }
+        });
         format!("{prefix}{slug}")
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::agent_choice::AgentChoice;
 use super::branch::{self, BranchName, MAX_SLUG_CHARS};
 use super::contract::{
     Contract, DoctorApply, OnActionError, OnTestChange, PullSettings, RunMode, SandboxKind,
@@ -84,6 +85,7 @@ pub(super) fn decode(
         allow_workflow_changes: root.flag("allow_workflow_changes").unwrap_or(false),
         engine: root.choice("engine").unwrap_or_default(),
         agent: option_safe_word(&mut root, "agent"),
+        agent_fallback: agent_fallback(&mut root),
         mode: root.choice("mode").unwrap_or_default(),
     };
     check_branch(&contract, &mut root);
@@ -189,6 +191,19 @@ fn option_safe_word(root: &mut FrontMatterSection<'_, '_>, key: &str) -> Option<
         return None;
     }
     Some(text.owned())
+}
+
+fn agent_fallback(root: &mut FrontMatterSection<'_, '_>) -> Option<AgentChoice> {
+    let text = root.single_line("agent_fallback")?;
+    match AgentChoice::parse(text.text) {
+        Ok(choice) => Some(choice),
+        Err(why) => {
+            let message = format!("`agent_fallback` {why}");
+            let finding = LintFinding::error("invalid-name", message, AgentChoice::EXAMPLE);
+            root.report(finding, text.location);
+            None
+        }
+    }
 }
 
 fn resources(root: &mut FrontMatterSection<'_, '_>) -> Option<SandboxResources> {

@@ -7,7 +7,7 @@ use super::yaml::{YamlKey, YamlNode};
 use crate::lint::{LintFinding, excerpt};
 
 /// The top-level keys.
-pub(crate) const ROOT: [&str; 32] = [
+pub(crate) const ROOT: [&str; 33] = [
     "task_id",
     "repo_url",
     "base_branch",
@@ -39,6 +39,7 @@ pub(crate) const ROOT: [&str; 32] = [
     "allow_workflow_changes",
     "engine",
     "agent",
+    "agent_fallback",
     "mode",
 ];
 

@@ -7,6 +7,7 @@
 //! running time is linear in the size of the file, whatever its content. [`NewTask`] writes the
 //! first version of a file.
 
+mod agent_choice;
 mod body;
 mod box_names;
 mod branch;
@@ -27,6 +28,7 @@ mod suggest;
 mod tests;
 mod yaml;
 
+pub use agent_choice::AgentChoice;
 pub use box_names::{BoxNames, NamedBox};
 pub use branch::{BranchName, MAX_BRANCH_BYTES};
 pub use contract::{

@@ -203,6 +203,13 @@ pub const RULES: &[TrustRule] = &[
         TrustScope::Every,
         "failed requests to models are retried at least every {value}",
     ),
+    row(
+        Settings,
+        "agent.fallback",
+        UserOnly,
+        TrustScope::Every,
+        "`{value}` continues the work of an agent that cannot, with its credential and at its provider",
+    ),
     harmless(Settings, "git.protected_branches"),
     row(
         Settings,
@@ -459,6 +466,7 @@ pub const RULES: &[TrustRule] = &[
     harmless(Task, "allow_workflow_changes"),
     harmless(Task, "engine"),
     harmless(Task, "agent"),
+    harmless(Task, "agent_fallback"),
     harmless(Task, "mode"),
     harmless(Task, "pr.enabled"),
     harmless(Task, "pr.draft"),

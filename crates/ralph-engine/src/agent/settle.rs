@@ -55,7 +55,7 @@ pub(crate) fn status_after_agent(
     scratch: &IterationScratch,
     outcome: &IterationOutcome,
 ) -> Option<RunStatus> {
-    let agent = services.agent.as_ref()?.name();
+    let agent = services.agent_in_force(recorder.state())?.name();
     if *outcome == IterationOutcome::Rotated {
         // The user asked for a fresh iteration, whatever the end of the agent was.
         return None;
@@ -67,7 +67,7 @@ pub(crate) fn status_after_agent(
     let open = recorder.state().open.as_ref();
     match open.and_then(|open| open.agent_end.as_ref()) {
         Some(AgentEnd::Unauthorized { why }) => {
-            let plan = recorder.state().plan.agent.as_ref();
+            let plan = recorder.state().agent_in_force();
             let command = plan.and_then(|plan| plan.renew.as_deref());
             let command = command.unwrap_or("ralph store-token");
             return Some(paused_as_broken(

@@ -7,6 +7,7 @@ use ralph_core::event::IterationOutcome;
 use ralph_core::outage::{Outage, OutagePolicy, OutageStep};
 use ralph_core::ports::{Agent, AgentEnd, AgentReport};
 
+use super::fallback::switch_to_fallback;
 use super::session::SessionOutcome;
 use super::session::run_agent_session;
 use super::settle::settle_agent_session;
@@ -16,7 +17,6 @@ use crate::error::RunError;
 use crate::pause::handle_pending_input;
 use crate::recorder::Recorder;
 use crate::run::Run;
-use crate::services::Services;
 use crate::steps::quota;
 use crate::steps::wait_for_model;
 use crate::steps::waiting::{WaitReason, random_jitter};
@@ -98,7 +98,7 @@ impl SessionRetries {
 /// Runs the agent, with restarts if they help, and returns its summary with the outcome.
 pub(crate) async fn run_agent_iteration(
     run: &mut Run,
-    agent: Arc<dyn Agent>,
+    mut agent: Arc<dyn Agent>,
 ) -> Result<(String, Performed), RunError> {
     if let Some((end, report)) = recorded_agent_end(&run.recorder) {
         return settle_agent_session(run, end, report).await;
@@ -111,7 +111,16 @@ pub(crate) async fn run_agent_iteration(
         }
         let session = run_agent_session(run, &*agent).await?;
         run.recorder.warn_about_budgets()?;
-        match retries.after_session(&session) {
+        let follow_up = retries.after_session(&session);
+        if is_provider_unusable(&session.end, &follow_up) {
+            let why = wait_reason(&*agent, &session.end);
+            if let Some(fallback) = switch_to_fallback(run, &why)? {
+                agent = fallback;
+                retries = SessionRetries::new(run.services.outage);
+                continue;
+            }
+        }
+        match follow_up {
             SessionFollowUp::Settle => {
                 if session.end == AgentEnd::Halted {
                     // Handle a pause before anything else.
@@ -121,8 +130,7 @@ pub(crate) async fn run_agent_iteration(
             }
             SessionFollowUp::RestartNow => {}
             SessionFollowUp::RestartAfter(awaited, wait) => {
-                wait_for_model(run, awaited, wait, wait_reason(&run.services, &session.end))
-                    .await?;
+                wait_for_model(run, awaited, wait, wait_reason(&*agent, &session.end)).await?;
             }
         }
         if run.controls.pending == Some(PendingRequest::Rotate) {
@@ -152,9 +160,26 @@ fn recorded_agent_end(recorder: &Recorder) -> Option<(AgentEnd, AgentReport)> {
     is_over.then_some((end, report))
 }
 
+/// Returns whether another agent can work and this one cannot: its usage limit is reached, or its
+/// provider was not available for the longest time that the run waits.
+fn is_provider_unusable(end: &AgentEnd, follow_up: &SessionFollowUp) -> bool {
+    match end {
+        AgentEnd::Quota { .. } => true,
+        AgentEnd::Overloaded { .. } => *follow_up == SessionFollowUp::Settle,
+        AgentEnd::Finished
+        | AgentEnd::GaveUp { .. }
+        | AgentEnd::Unauthorized { .. }
+        | AgentEnd::OutOfBudget
+        | AgentEnd::Stalled
+        | AgentEnd::TimedOut
+        | AgentEnd::Halted
+        | AgentEnd::Crashed { .. } => false,
+    }
+}
+
 /// Returns why the next session must wait.
-fn wait_reason(services: &Services, end: &AgentEnd) -> String {
-    let agent = services.agent.as_ref().map_or("", |agent| agent.name());
+fn wait_reason(agent: &dyn Agent, end: &AgentEnd) -> String {
+    let agent = agent.name();
     let why = end_reason(end);
     if matches!(end, AgentEnd::Overloaded { .. }) {
         return format!("the provider of `{agent}` is not available: {why}");

@@ -133,6 +133,13 @@ fn agent_and_hosts(state: &RunState) -> String {
             "- the agent `{}` did the work",
             escape_code(&agent.name)
         );
+        if let (Some(fallback), Some(iteration)) = (&agent.fallback, state.fallback_agent_since()) {
+            let fallback = escape_code(&fallback.label());
+            let _ = writeln!(
+                text,
+                "- its fallback `{fallback}` did the work from iteration {iteration} on"
+            );
+        }
     }
     let hosts = [
         ("allowed by the user", &state.allowed_hosts),

@@ -4,6 +4,7 @@
 //! bundles, into the sandbox and out of it, and the host imports them into a repository whose
 //! configuration only ralph writes.
 
+mod applied_changes;
 mod bounded;
 mod call_log;
 mod change;

@@ -184,9 +184,20 @@ impl UserRepository {
         self.git.run_as_user(&self.path, &args).await.map(drop)
     }
 
-    async fn output(&self, args: &[&str]) -> Result<Output, GitError> {
+    pub(super) async fn output(&self, args: &[&str]) -> Result<Output, GitError> {
         let name = args.first().copied().unwrap_or_default();
         bounded::output(self.git.command_as_user(&self.path).args(args), name, b"").await
+    }
+
+    /// Returns the output of git, or `None` if it exceeds `limit` bytes.
+    pub(super) async fn output_up_to(
+        &self,
+        args: &[&str],
+        limit: u64,
+    ) -> Result<Option<Output>, GitError> {
+        let name = args.first().copied().unwrap_or_default();
+        let mut command = self.git.command_as_user(&self.path);
+        bounded::output_up_to(command.args(args), name, limit).await
     }
 }
 

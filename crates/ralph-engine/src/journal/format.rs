@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{self, BufRead as _, Read as _};
 use std::path::Path;
 
+use crate::linked_worktrees::LinkedWorktrees;
 use ralph_core::event::{JournalRecord, RECORD_VERSION};
 use ralph_core::id::Digest;
 use ralph_core::plan::EngineKind;
@@ -186,11 +187,18 @@ impl RunOutline {
         }
     }
 
-    /// Returns whether the run works on a repository, or its task file is in it.
+    /// Returns whether the run works on a repository, or its task file is in it. Other work trees of
+    /// the repository do not count.
     pub fn is_of(&self, repository: &Path) -> bool {
         let repo = self.repo.as_ref().map(Path::new);
         let task = self.task_file.as_ref().map(Path::new);
         repo == Some(repository) || task.is_some_and(|file| file.starts_with(repository))
+    }
+
+    /// Returns whether the run works on one of these work trees.
+    pub fn is_of_any(&self, worktrees: &LinkedWorktrees) -> bool {
+        let repo = self.repo.as_ref().map(Path::new);
+        repo.is_some_and(|repo| worktrees.contains(repo))
     }
 }
 

@@ -7,6 +7,7 @@ use ralph_core::id::CommitId;
 use ralph_core::mitigation::{self, MitigationDecision, MitigationOptions, MitigationStep};
 use ralph_core::ports::AgentEnd;
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
+use ralph_core::task::Contract;
 use ralph_core::verdict::{self, Verdict};
 
 use crate::contract::PinnedTask;
@@ -183,19 +184,35 @@ fn available_mitigations(
     pinned: &PinnedTask,
 ) -> MitigationOptions {
     let contract = pinned.contract();
-    let in_use = recorder.state().profile.as_deref();
-    let in_use = in_use.or(contract.model_profile_default.as_deref());
-    let wanted = services.fallback_profile(contract);
-    let fallback = mitigation::fallback_profile(wanted, in_use).and_then(|profile| {
-        Services::check_profile_switch(recorder.state())?;
-        let chosen = services.model_for_profile(&profile, recorder.state());
-        chosen.map(|_| profile)
-    });
+    let fallback =
+        match &recorder.state().plan.agent {
+            Some(_) => recorder.state().available_fallback_agent().map(|agent| {
+                MitigationStep::FallbackAgent {
+                    agent: agent.label(),
+                }
+            }),
+            None => available_profile(recorder, services, contract)
+                .map(|profile| MitigationStep::Fallback { profile }),
+        };
     MitigationOptions {
         fallback,
         doctor: services.check_doctor(contract, recorder.state()),
         max_consecutive: contract.gutter_limit(),
     }
+}
+
+/// Returns the fallback profile, or the reason why it cannot be used.
+fn available_profile(
+    recorder: &Recorder,
+    services: &Services,
+    contract: &Contract,
+) -> Result<String, String> {
+    let in_use = recorder.state().profile.as_deref();
+    let in_use = in_use.or(contract.model_profile_default.as_deref());
+    let wanted = services.fallback_profile(contract);
+    let profile = mitigation::fallback_profile(wanted, in_use)?;
+    services.model_for_profile(&profile, recorder.state())?;
+    Ok(profile)
 }
 
 fn log_circling(
@@ -229,7 +246,10 @@ fn log_circling(
 fn status_after_mitigation(pinned: &PinnedTask, report: &GutterReport) -> Option<RunStatus> {
     let consecutive = report.ladder.consecutive;
     match report.step.as_ref()? {
-        MitigationStep::Rotate | MitigationStep::Fallback { .. } | MitigationStep::Doctor => None,
+        MitigationStep::Rotate
+        | MitigationStep::Fallback { .. }
+        | MitigationStep::FallbackAgent { .. }
+        | MitigationStep::Doctor => None,
         MitigationStep::Pause => {
             let evidence: Vec<String> = report.signals.iter().map(ToString::to_string).collect();
             Some(RunStatus::Paused(PauseReason::Gutter {

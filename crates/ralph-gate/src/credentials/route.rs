@@ -125,6 +125,16 @@ impl Route {
         self
     }
 
+    /// Changes the name and the name prefix of the paths, for a second credential of one provider.
+    #[must_use]
+    pub fn renamed(mut self, name: &str) -> Self {
+        if let Some(rest) = self.prefix.strip_prefix(&format!("/{}", self.name)) {
+            self.prefix = format!("/{name}{rest}");
+        }
+        name.clone_into(&mut self.name);
+        self
+    }
+
     /// Returns the endpoint that the credential is sent to.
     pub fn endpoint(&self) -> &Endpoint {
         &self.upstream.endpoint

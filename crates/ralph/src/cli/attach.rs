@@ -127,10 +127,11 @@ async fn show(dir: &RunDir, mode: OutputMode, last_seq: u64) -> Result<AttachEnd
 
 fn attached_line(state: &RunState) -> StyledLine {
     let (run, status) = (&state.plan.run, state.status.as_str());
-    StyledLine::new().quiet(&format!(
+    let text = format!(
         "attached to run `{run}` ({status}, iteration {}); Ctrl-C detaches and leaves the run alone",
         state.iteration
-    ))
+    );
+    StyledLine::new().wrapped(Tone::Quiet, &text)
 }
 
 fn print_end(

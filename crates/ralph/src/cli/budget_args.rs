@@ -1,5 +1,6 @@
 //! The flags that set the budgets of a run.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,7 +13,7 @@ use super::duration;
 #[derive(Debug, Clone, Args)]
 pub(super) struct BudgetArgs {
     /// Allow this many iterations
-    #[arg(long = "max-iterations", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "max-iterations", value_name = "N", value_parser = parse_count::<u32>)]
     pub iterations: Option<u32>,
     /// Allow this cost of model calls in US dollars, such as 20 or 2.50
     #[arg(long = "max-cost", value_name = "USD", value_parser = parse_dollars)]
@@ -21,7 +22,7 @@ pub(super) struct BudgetArgs {
     #[arg(long = "max-time", value_name = "DURATION", value_parser = parse_time)]
     pub time: Option<Duration>,
     /// Allow this many input and output tokens
-    #[arg(long = "max-tokens", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long = "max-tokens", value_name = "N", value_parser = parse_count::<u64>)]
     pub tokens: Option<u64>,
 }
 
@@ -34,6 +35,13 @@ impl BudgetArgs {
             max_cost: self.cost,
             max_tokens: self.tokens,
         }
+    }
+}
+
+fn parse_count<N: FromStr + Default + PartialOrd>(text: &str) -> Result<N, String> {
+    match text.parse() {
+        Ok(count) if count > N::default() => Ok(count),
+        Ok(_) | Err(_) => Err("expected a whole number above 0, such as `40`".to_owned()),
     }
 }
 
@@ -62,6 +70,11 @@ mod tests {
         assert_eq!(parse_dollars("2.50"), Ok(Usd::from_nanos(2_500_000_000)));
         for text in ["", "0", "-1", "NaN", "inf", "1e12", "$5", "5 USD"] {
             assert!(parse_dollars(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_count("40"), Ok(40_u32));
+        for text in ["", "0", "-1", "1.5", "5000000000"] {
+            let error = parse_count::<u32>(text).unwrap_err();
+            assert_eq!(error, "expected a whole number above 0, such as `40`");
         }
         assert_eq!(parse_time("90m"), Ok(Duration::from_mins(90)));
         for text in ["0", "0h", "x"] {

@@ -148,7 +148,7 @@ fn grouped_commands(command: &clap::Command) -> String {
     after_help = "Start with:\n  ralph init    write a task file\n  ralph lint    check the task file\n  ralph run     start the run\n\nOr in one step:\n  ralph run -p \"what you want\""
 )]
 pub(super) struct Cli {
-    /// Also print the diagnostics log on standard error; -vv prints more
+    /// Also print the diagnostics log on stderr; -vv prints more
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
     #[command(subcommand)]
@@ -183,7 +183,7 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph lint\n  ralph lint tasks/login.md --json | jq '.findings[].code'\n\nExit codes: 0 no errors, 1 errors"
     )]
     Lint(LintArgs),
-    /// Work on a task until it is done, runs out of budget or needs the user
+    /// Work on a task until it is done or needs the user
     #[command(
         after_help = "Examples:\n  ralph run\n  ralph run -p \"Add a --json flag to list\"\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for the user, 12 the task file was rejected, 130 interrupted"
     )]
@@ -214,12 +214,12 @@ pub(super) enum CliCommand {
     Pause(RunArg),
     /// Continue a run that waits or was interrupted
     Resume(ResumeArgs),
-    /// Continue a run with other budgets, also one that failed because a budget was used up
+    /// Continue a run with other budgets, even after one was used up
     #[command(
         after_help = "Examples:\n  ralph continue last --max-iterations 40\n  ralph continue last --max-cost 20 --max-time 3h\n\nA limit counts everything that the run has used since its start. Branch and sandbox stay the same.\n\nExit codes: as of `ralph run`"
     )]
     Continue(ContinueArgs),
-    /// Start a fresh iteration: cancel a model call, or else wait for the next action
+    /// Start a fresh iteration, and cancel a running model call
     Rotate(RunArg),
     /// End a run and keep its sandbox for inspection
     Stop(RunArg),
@@ -232,7 +232,7 @@ pub(super) enum CliCommand {
     /// Switch a run to another model profile
     #[command(override_usage = "ralph profile [OPTIONS] [RUN] <PROFILE>")]
     Profile(ProfileArgs),
-    /// Change how far you may intervene in a run, from its next iteration
+    /// Change how far you may intervene in a run
     #[command(
         override_usage = "ralph mode [OPTIONS] [RUN] <MODE>",
         after_help = "Example:\n  ralph mode last guided    allow notes and messages\n\n`debug` also allows `ralph debug`; `autonomous` is the default."
@@ -252,7 +252,7 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph merge\n  ralph merge last --unverified\n\nNothing is changed if the branches conflict, or if local changes in the working tree would be overwritten.\n\nExit codes: 0 merged, 1 not merged"
     )]
     Merge(MergeArgs),
-    /// Remove the branch and the sandbox of a run, and close its pull request
+    /// Remove the branch and sandbox of a run, close its pull request
     #[command(
         after_help = "Examples:\n  ralph discard\n  ralph discard last --yes\n\nThe run's files stay: `ralph show`, `ralph logs` and `ralph diff` still work. `ralph rm` removes them, too."
     )]
@@ -286,7 +286,7 @@ pub(super) enum CliCommand {
         after_help = "Example:\n  ralph note last 'the parser lives in src/parse.rs' --kind file"
     )]
     Note(NoteArgs),
-    /// Send a message to the agent or model working on a run (modes guided and debug, or if the run asks)
+    /// Send the agent or model a message (modes as for `note`)
     #[command(
         override_usage = "ralph message [OPTIONS] [RUN] <TEXT>...",
         alias = "tell",
@@ -323,14 +323,14 @@ pub(super) enum CliCommand {
         after_help = "Example:\n  ANTHROPIC_API_KEY=$(ralph get-token --auth api-key) claude\n\nExit codes: 0 printed, 1 missing or expired"
     )]
     GetToken(TokenArgs),
-    /// Add the credential of an agent to the requests of other programs
+    /// Add the credential of an agent to requests of other programs
     #[command(
         after_help = "Examples:\n  ralph get-token | ralph proxy\n  { echo api_key; ralph get-token --auth api-key; } | ralph proxy --listen 127.0.0.1:0\n\nThe credential is read from standard input: alone, or after a line with its mode (oauth, api_key, gateway). The variables that other programs need are printed.\n\nExit codes: 0 idle timeout, or already running, 1 could not be started, 130 ended by a signal"
     )]
     Proxy(ProxyArgs),
     /// Build, pull or inspect the images of container sandboxes
     Image(ImageArgs),
-    /// Check a repository on its source host, and the credential for it
+    /// Check a repository on its source host, and its credential
     Scm(ScmArgs),
     /// Try ralph without a model, a container or a network
     Demo(DemoArgs),
@@ -354,7 +354,7 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph prune-sandboxes --dry-run\n  ralph prune-sandboxes --type docker --max-age 2d\n\nA sandbox in which a process works is never removed."
     )]
     PruneSandboxes(PruneArgs),
-    /// Rebuild a run whose directory is gone, from its sandbox or its snapshot
+    /// Rebuild a run whose directory is gone
     #[command(
         after_help = "Examples:\n  ralph adopt 261115-214604-120b\n  ralph adopt task-001 --yes\n\nThe run is paused, and its boxes are open again. `ralph resume` continues it in its sandbox."
     )]
@@ -455,6 +455,8 @@ mod tests {
         let help = command_line().render_help().to_string();
         assert!(help.contains("\nSteer:\n  pause "), "{help}");
         assert!(help.contains("\nOptions:\n"), "{help}");
+        let too_long: Vec<&str> = help.lines().filter(|line| line.len() > 80).collect();
+        assert_eq!(too_long, Vec::<&str>::new());
     }
 
     #[test]

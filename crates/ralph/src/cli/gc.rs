@@ -15,8 +15,8 @@ use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::width;
 
 /// The widths of the columns before the verdict.
-const SIZE_WIDTH: usize = 12;
-const STATUS_WIDTH: usize = 18;
+const SIZE_WIDTH: usize = 10;
+const STATUS_WIDTH: usize = 14;
 
 /// Arguments of `gc`.
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use ralph_app::runs::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, ORPHANED, OrphanedRun
 use ralph_core::id::RunId;
 use ralph_core::money::Usd;
 use ralph_engine::journal::RunOutline;
+use ralph_engine::linked_worktrees::LinkedWorktrees;
 use ralph_engine::store::StateDir;
 
 use super::context::Context;
@@ -64,7 +65,7 @@ pub(super) async fn run(args: RunsArgs, context: &Context) -> Result<ExitCode, A
     } else {
         let rows: Vec<[String; COLUMNS]> = summaries.iter().map(|run| row(run, now)).collect();
         let columns = output.style().columns();
-        output.print_lines(&table(&HEADER, &rows, columns))?;
+        output.print_lines(&table(&HEADER, &rows, columns, 0))?;
         let unreadable = summaries
             .iter()
             .filter(|run| [NEEDS_UPGRADE, ORPHANED].contains(&run.status));
@@ -84,16 +85,22 @@ fn runs_of_repository(all: &[RunId], state: &StateDir, context: &Context) -> Vec
     let Some(repository) = context.app.repository() else {
         return all.to_vec();
     };
-    let is_own = |id: &&RunId| RunOutline::read(&state.run(id).journal()).is_of(&repository);
+    let worktrees = LinkedWorktrees::find(&repository);
+    let is_own = |id: &&RunId| {
+        let outline = RunOutline::read(&state.run(id).journal());
+        outline.is_of(&repository) || outline.is_of_any(&worktrees)
+    };
     let own: Vec<RunId> = all.iter().filter(is_own).cloned().collect();
     if own.is_empty() { all.to_vec() } else { own }
 }
 
-/// Formats a table of runs; the third column is their status.
+/// Formats a table of runs; the third column is their status. The second column is shortened until
+/// `last_column` columns are left for the last one.
 pub(super) fn table(
     header: &[&str; COLUMNS],
     rows: &[[String; COLUMNS]],
     columns: Option<usize>,
+    last_column: usize,
 ) -> Vec<StyledLine> {
     let mut widths = header.map(str::len);
     for row in rows {
@@ -101,13 +108,16 @@ pub(super) fn table(
             *column = (*column).max(width::columns(cell)).min(MAX_COLUMN_WIDTH);
         }
     }
+    let columns = columns.map(|columns| columns.saturating_sub(last_column));
     shrink_task(&mut widths, columns);
-    let header = header
-        .iter()
-        .zip(widths)
-        .fold(StyledLine::new(), |line, (name, width)| {
-            line.quiet(&width::pad(name, width + 2))
-        });
+    let header = header.iter().zip(widths).enumerate().fold(
+        StyledLine::new(),
+        |line, (column, (name, width))| {
+            let is_last = column == COLUMNS - 1;
+            let width = if is_last { 0 } else { width + 2 };
+            line.quiet(&width::pad(name, width))
+        },
+    );
     let body = rows.iter().map(|row| {
         row.iter().zip(widths).enumerate().fold(
             StyledLine::new(),
@@ -182,5 +192,34 @@ pub(super) fn status_tone(status: &str) -> Tone {
         "paused" | "waiting_quota" | "waiting_provider" | "stopped" | "sandbox_lost"
         | INTERRUPTED | NEEDS_UPGRADE | ORPHANED => Tone::Warn,
         _ => Tone::Accent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::styled_line::Colour;
+
+    #[test]
+    fn the_last_column_keeps_its_room() {
+        let text = |length| "x".repeat(length);
+        let row = [
+            text(18),
+            text(35),
+            text(7),
+            text(1),
+            text(3),
+            text(5),
+            text(6),
+            text(30),
+        ];
+        let header = [
+            "RUN", "TITLE", "STATUS", "ITER", "LOOP", "COST", "TIME", "NOW",
+        ];
+        let lines = table(&header, &[row], Some(80), 16);
+        let shown = lines[1].render(Colour::Unused, Some(80));
+        let columns: Vec<&str> = shown.split_whitespace().collect();
+        assert_eq!(columns.len(), COLUMNS, "{shown}");
+        assert!(width::columns(columns[7]) >= 12, "{shown}");
     }
 }

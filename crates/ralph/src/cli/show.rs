@@ -107,6 +107,7 @@ fn run_lines(
     lines.push(field_line("boxes", &checkbox_counts(state)));
     lines.push(field_line("head", state.head.as_str()));
     lines.push(field_line("mode", state.mode.as_str()));
+    lines.extend(fallback_agent_line(state));
     lines.extend(circling_lines(state));
     lines.extend(steering_lines(&SteeringDetails::from_state(state)));
     if let Some((commit, green)) = &state.verified {
@@ -134,6 +135,14 @@ fn run_lines(
         lines.extend(bars);
     }
     lines
+}
+
+/// Names the fallback agent, if it has replaced the agent.
+fn fallback_agent_line(state: &RunState) -> Option<StyledLine> {
+    let (agent, iteration) = (state.agent_in_force()?, state.fallback_agent_since()?);
+    let agent = agent.label();
+    let text = format!("the fallback `{agent}` works since iteration {iteration}");
+    Some(field_line("in force", &text))
 }
 
 /// Describes the loop score with its signals, the profile that was switched to, and an unapplied

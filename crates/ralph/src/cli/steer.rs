@@ -13,7 +13,7 @@ use ralph_core::state::RunState;
 use super::context::Context;
 use super::exit::ExitCode;
 use super::run_arg::{LeadingRunArg, RunArg};
-use crate::terminal::styled_line::StyledLine;
+use crate::terminal::styled_line::{StyledLine, Tone};
 
 /// Arguments of `message`.
 #[derive(Debug, Args)]
@@ -96,7 +96,7 @@ pub(super) fn print_report(report: &SteerReport, context: &Context) -> Result<Ex
     let line = StyledLine::from_text("run ")
         .strong(report.run.as_str())
         .plain(": ")
-        .plain(&report.effect);
+        .wrapped(Tone::Plain, &report.effect);
     context.output().print_lines(&[line])?;
     Ok(ExitCode::Success)
 }
@@ -157,5 +157,5 @@ pub(super) fn run_line(state: &RunState, text: &str) -> StyledLine {
     StyledLine::from_text("run ")
         .strong(state.plan.run.as_str())
         .plain(": ")
-        .plain(text)
+        .wrapped(Tone::Plain, text)
 }

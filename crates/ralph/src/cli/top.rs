@@ -21,6 +21,8 @@ use crate::terminal::{StdoutStyle, sanitize, terminal_rows};
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The lines around the runs: the header, the summary and the cursor.
 const OTHER_LINES: usize = 3;
+/// The number of columns that are kept for the activity of a run.
+const MIN_ACTIVITY_WIDTH: usize = 16;
 
 const HEADER: [&str; COLUMNS] = [
     "RUN", "TITLE", "STATUS", "ITER", "LOOP", "COST", "TIME", "NOW",
@@ -50,7 +52,7 @@ pub(super) async fn run(args: TopArgs, context: &Context) -> Result<ExitCode, Ap
         return Ok(ExitCode::Success);
     }
     if output.style() == StdoutStyle::Plain {
-        output.print_lines(&lines(&activities, &runs, now, usize::MAX))?;
+        output.print_lines(&lines(&activities, &runs, now, (usize::MAX, None)))?;
         return Ok(ExitCode::Success);
     }
     let mut interrupt = signal(SignalKind::interrupt())
@@ -58,7 +60,7 @@ pub(super) async fn run(args: TopArgs, context: &Context) -> Result<ExitCode, Ap
     let (mut activities, mut now, mut drawn) = (activities, now, 0);
     loop {
         let room = terminal_rows().saturating_sub(OTHER_LINES).max(1);
-        let shown = lines(&activities, &runs, now, room);
+        let shown = lines(&activities, &runs, now, (room, output.style().columns()));
         // Moves to the first line of the last list and clears everything below.
         let clear = match drawn {
             0 => String::new(),
@@ -77,11 +79,12 @@ pub(super) async fn run(args: TopArgs, context: &Context) -> Result<ExitCode, Ap
     }
 }
 
+/// Formats as many runs as there is room for.
 fn lines(
     activities: &[RunActivity],
     runs: &FollowedRuns,
     now: jiff::Timestamp,
-    room: usize,
+    (room, columns): (usize, Option<usize>),
 ) -> Vec<StyledLine> {
     let shown = &activities[..activities.len().min(room)];
     let rows: Vec<[String; COLUMNS]> = shown.iter().map(|run| row(run, now)).collect();
@@ -90,7 +93,7 @@ fn lines(
             "no unfinished runs; `ralph runs --all` lists all",
         )]
     } else {
-        table(&HEADER, &rows, None)
+        table(&HEADER, &rows, columns, MIN_ACTIVITY_WIDTH)
     };
     let hidden = (activities.len() - shown.len()) as u64;
     let mut notes = Vec::new();

@@ -62,6 +62,11 @@ pub struct StyledLine {
     wrapped: Option<(Tone, String)>,
 }
 
+/// The fewest columns in which a text is wrapped beside its head; with fewer, it continues below.
+const MIN_WRAPPED: usize = 20;
+/// The indentation of a text that continues below its head.
+const BELOW: &str = "    ";
+
 impl StyledLine {
     /// Creates an empty line.
     pub fn new() -> Self {
@@ -153,10 +158,23 @@ impl StyledLine {
             return head;
         };
         let indent = width::columns(&self.render_left(Colour::Unused, width));
-        let room = width.map(|width| width.saturating_sub(indent).max(20));
-        let pieces = match room {
-            Some(room) => width::wrap(text, room),
-            None => vec![text.clone()],
+        let room = width.map(|width| width.saturating_sub(indent));
+        let pieces = match (room, width) {
+            (Some(room), _) if room >= MIN_WRAPPED.min(width::columns(text)) => {
+                width::wrap(text, room)
+            }
+            (Some(_), Some(width)) => {
+                let room = width.saturating_sub(BELOW.len()).max(1);
+                let below = width::wrap(text, room).into_iter();
+                let painted =
+                    below.map(|piece| format!("\n{BELOW}{}", paint(&piece, *tone, colour)));
+                return format!(
+                    "{}{}",
+                    head.trim_end_matches(' '),
+                    painted.collect::<String>()
+                );
+            }
+            (_, _) => vec![text.clone()],
         };
         let painted: Vec<String> = pieces
             .iter()
@@ -253,6 +271,15 @@ mod tests {
             line.indented().render(Colour::Unused, Some(40)),
             "    ✗ run cargo test … · exit 101 2m 05s"
         );
+    }
+
+    #[test]
+    fn wrapped_text_without_room_beside_its_head_continues_below() {
+        let line = StyledLine::from_text("a head of twenty-four   ");
+        let line = line.wrapped(Tone::Plain, "kept: it is less than 30 days old");
+        let shown = line.render(Colour::Unused, Some(40));
+        let expected = "a head of twenty-four\n    kept: it is less than 30 days old";
+        assert_eq!(shown, expected);
     }
 
     #[test]

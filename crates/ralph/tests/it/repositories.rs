@@ -95,6 +95,46 @@ fn a_subdirectory_and_a_work_tree_are_the_repository() {
 }
 
 #[test]
+fn the_work_trees_of_a_repository_share_branches_and_runs() {
+    let project = Project::new()
+        .set("max_iterations", "1")
+        .script(&[actions(&[run("true")])]);
+    let tree = project.path("tree");
+    let name = tree.display().to_string();
+    project.git(&["worktree", "add", "--quiet", &name, "-b", "side"]);
+    fs::copy(project.task(), tree.join("ralph_task.md")).unwrap();
+    let model = project.model();
+    let in_tree = |args: &[&str]| {
+        let output = project.command(args).current_dir(&tree).output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    // The first run commits nothing, so it has no branch when the second one is planned.
+    project.run().expect(10);
+    let first = project.show()["id"].as_str().unwrap().to_owned();
+    let shown = |run: &str| {
+        let (_, shown) = in_tree(&["show", run, "--json"]);
+        serde_json::from_str::<Value>(&shown).unwrap()
+    };
+    // Without a run of its own, the other work tree shows the run of the repository.
+    assert_eq!(shown("last")["id"], first.as_str());
+    assert_eq!(in_tree(&["run", "--model", &model]).0, Some(10));
+    let second = shown("last");
+    assert_ne!(second["id"], first.as_str());
+    assert_eq!(second["branch"], "ralph/task/make-two-files-v2");
+    // Each work tree prefers its own run, and both list all.
+    assert_eq!(project.show()["id"], first.as_str());
+    let listed = |text: &str| serde_json::from_str::<Vec<Value>>(text).unwrap().len();
+    assert_eq!(listed(&in_tree(&["runs", "--json"]).1), 2);
+    assert_eq!(
+        listed(&project.ralph(&["runs", "--json"]).expect(0).stdout),
+        2
+    );
+}
+
+#[test]
 fn a_tracked_task_file_and_state_are_not_changed_by_the_work() {
     let project = Project::new();
     project.commit("ralph_task.md", &project.task_text());

@@ -335,6 +335,31 @@ fn a_pull_request_whose_branch_was_merged_by_hand_is_merged() {
 }
 
 #[test]
+fn a_squashed_or_rebased_pull_request_is_merged() {
+    for is_squashed in [true, false] {
+        let project = succeeded();
+        project.commit("elsewhere.txt", "a change on the base branch\n");
+        let branch = branch(&project);
+        if is_squashed {
+            project.git(&["merge", "--quiet", "--squash", &branch]);
+            project.git(&["commit", "--quiet", "--message", "squashed"]);
+        } else {
+            let base = project.git(&["merge-base", "main", &branch]);
+            let commits = format!("{}..{branch}", base.trim());
+            project.git(&["cherry-pick", &commits]);
+        }
+        let shown = project.ralph(&["pr"]).expect(0).stdout;
+        assert!(shown.contains("merged"), "{shown}");
+        assert_eq!(record_state(&project), "merged");
+        // There is nothing left to merge.
+        let main = project.git(&["rev-parse", "main"]);
+        project.ralph(&["merge"]).expect(0);
+        assert_eq!(project.git(&["rev-parse", "main"]), main);
+        project.audit();
+    }
+}
+
+#[test]
 fn a_discarded_run_loses_branch_and_sandbox_and_keeps_its_files() {
     let project = Project::new()
         .set("max_iterations", "1")

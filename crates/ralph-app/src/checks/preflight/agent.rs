@@ -1,12 +1,13 @@
 //! Checks that the coding agent of the run exists and can log in.
 
+use ralph_core::task::AgentChoice;
 use ralph_providers::agent::Preset;
 
 use super::preflight_context::{PreflightContext, PreflightWorker};
 use crate::agent;
 use crate::checks::CheckOutcome;
 use crate::error::AppError;
-use crate::planning::{SourceRepository, agent_script, worker};
+use crate::planning::{SourceRepository, agent_script, fallback_agent, worker};
 use crate::tokens::stores::find_program;
 use crate::tokens::{FoundToken, format_date};
 
@@ -77,6 +78,42 @@ pub(super) async fn check_credential(context: &PreflightContext<'_>) -> Option<C
         Ok(description) => CheckOutcome::Passed(description),
         Err(error) => error.into(),
     })
+}
+
+/// Checks that the agent that replaces the run's agent exists and has a credential.
+pub(super) async fn check_fallback(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let agent = context.worker.preset()?;
+    let contract = context.usable_task().map(|task| &task.contract);
+    let choice = match worker::fallback_choice(&context.request, contract, context.app) {
+        Ok(choice) => choice?,
+        // The check of the settings reports it.
+        Err(_) => return None,
+    };
+    Some(match describe_fallback(agent, &choice, context).await {
+        Ok(outcome) => outcome,
+        Err(error) => error.into(),
+    })
+}
+
+/// Returns the outcome of the first check that a fallback agent does not pass, or describes it.
+async fn describe_fallback(
+    agent: &Preset,
+    choice: &AgentChoice,
+    context: &PreflightContext<'_>,
+) -> Result<CheckOutcome, AppError> {
+    let preset = worker::find_preset(&choice.name, context.app)?;
+    agent::require_model(&preset, choice.model.as_deref())?;
+    if let Some(Ok(container)) = &context.container {
+        fallback_agent::require_image_for(agent, &preset, &container.image)?;
+    }
+    let startable = check_startable(&preset, context).await;
+    if !matches!(startable, CheckOutcome::Passed(_)) {
+        return Ok(startable);
+    }
+    let credential = describe_found_credential(&preset, context).await?;
+    Ok(CheckOutcome::Passed(format!(
+        "{choice}; credential: {credential}"
+    )))
 }
 
 /// Finds the agent's credential and describes it.

@@ -15,6 +15,7 @@ pub(super) enum PreflightCheck {
     Trust,
     Agent,
     Credential,
+    Fallback,
     Model,
     Network,
     Sandbox,
@@ -36,7 +37,7 @@ pub(super) enum StartEffect {
 
 impl PreflightCheck {
     /// All checks, in the order of the report.
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::Git,
         Self::State,
         Self::Settings,
@@ -45,6 +46,7 @@ impl PreflightCheck {
         Self::Trust,
         Self::Agent,
         Self::Credential,
+        Self::Fallback,
         Self::Model,
         Self::Network,
         Self::Sandbox,
@@ -63,6 +65,7 @@ impl PreflightCheck {
             Self::Trust => "trust",
             Self::Agent => "agent",
             Self::Credential => "credential",
+            Self::Fallback => "fallback agent",
             Self::Model => "model",
             Self::Network => "network",
             Self::Sandbox => "sandbox",
@@ -82,6 +85,7 @@ impl PreflightCheck {
             Self::Trust => project::check_trust(context).await,
             Self::Agent => agent::check_agent(context).await,
             Self::Credential => agent::check_credential(context).await,
+            Self::Fallback => agent::check_fallback(context).await,
             Self::Model => Some(project::check_model(context)),
             Self::Network => network::check_gate(context).await,
             Self::Sandbox => Some(sandbox::check_provider(context).await),
@@ -99,6 +103,7 @@ impl PreflightCheck {
             | Self::Repository
             | Self::Agent
             | Self::Credential
+            | Self::Fallback
             | Self::Model
             | Self::Network
             | Self::Sandbox => StartEffect::Refuse,
@@ -122,6 +127,7 @@ impl PreflightCheck {
             | Self::Settings
             | Self::Trust
             | Self::Credential
+            | Self::Fallback
             | Self::Model
             | Self::Sandbox
             | Self::Disk => None,

@@ -7,6 +7,7 @@ use std::path::Path;
 use ralph_core::image::{AgentImage, ImageEffort, ProjectConfig};
 use ralph_core::plan::ContainerPlan;
 use ralph_core::ports::ProviderProblem;
+use ralph_engine::linked_worktrees::LinkedWorktrees;
 use ralph_guest::available;
 
 use crate::app::App;
@@ -54,7 +55,8 @@ pub(super) async fn build(
         checks.note("no .agent-loop/ config in cwd, skipping".into())?;
         image
     } else {
-        let name = directory.file_name().unwrap_or_default();
+        let worktrees = LinkedWorktrees::find(directory);
+        let name = worktrees.main().file_name().unwrap_or_default();
         let name = name.to_string_lossy().into_owned();
         if let Some(problem) = unapproved_problem(&config, app) {
             checks.add(PROJECT, problem.into())?;

@@ -180,6 +180,7 @@ impl EngineTestRun {
         Services {
             sandboxes: Arc::new(LocalProvider::new(self.state_dir.sandboxes(), &path)),
             model: Arc::new(NoModel),
+            fallback_agent: None,
             agent: Some(agent),
             gate: self.is_gated.then_some(gate),
             price: Price::default(),

@@ -7,7 +7,7 @@ use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport};
 use ralph_core::state::{FinishedTool, RunState, host_entry};
 
 use super::Style;
-use super::pieces::{quiet_line, result_line, warning_line};
+use super::pieces::{quiet_line, result_line, short_quiet_line, warning_line};
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 pub(super) fn session_lines(
@@ -22,6 +22,11 @@ pub(super) fn session_lines(
         },
         AgentSessionEvent::AgentDid { did, .. } => agent_event_lines(did, state, style),
         AgentSessionEvent::AgentCharged { .. } => Vec::new(),
+        AgentSessionEvent::AgentSwitched { agent, why, .. } => {
+            vec![warning_line(&format!(
+                "the fallback agent `{agent}` continues: {why}"
+            ))]
+        }
         AgentSessionEvent::AgentFinished {
             end,
             report,
@@ -138,7 +143,7 @@ fn agent_event_lines(event: &AgentEvent, state: &RunState, style: Style) -> Vec<
         AgentEvent::Tool { tool, label, .. } => match style {
             // The spinner shows it; its line follows with its outcome.
             Style::Rich { .. } => Vec::new(),
-            Style::Plain => vec![quiet_line(&format!("{tool} {label}"))],
+            Style::Plain => vec![short_quiet_line(&format!("{tool} {label}"))],
         },
         AgentEvent::ToolDone { ok, .. } => match finished {
             Some(FinishedTool { label, duration }) => {
@@ -161,7 +166,10 @@ fn unfinished_tool_lines(state: &RunState, style: Style) -> Vec<StyledLine> {
     let open = state.open.as_ref();
     let tools = open.map_or(&[][..], |open| open.running_tools.as_slice());
     match style {
-        Style::Rich { .. } => tools.iter().map(|tool| quiet_line(&tool.label)).collect(),
+        Style::Rich { .. } => tools
+            .iter()
+            .map(|tool| short_quiet_line(&tool.label))
+            .collect(),
         // Their start was shown.
         Style::Plain => Vec::new(),
     }

@@ -7,7 +7,7 @@ use ralph_core::mitigation::{MitigationStep, SkippedRung};
 
 use super::Style;
 use super::iteration::intent_lines;
-use super::pieces::{quiet_line, reason_lines, warning_line};
+use super::pieces::{reason_lines, short_quiet_line, warning_line};
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 pub(super) fn gutter_lines(
@@ -44,7 +44,7 @@ pub(super) fn doctor_lines(event: &DoctorEvent, style: Style) -> Vec<StyledLine>
             let input = format::count(usage.input_tokens);
             let output = format::count(usage.output_tokens);
             let text = format!("the doctor answered: {input} tokens in, {output} out, {cost_usd}");
-            vec![quiet_line(&text).right_aligned(&format::milliseconds(*duration_ms))]
+            vec![short_quiet_line(&text).right_aligned(&format::milliseconds(*duration_ms))]
         }
         DoctorEvent::DoctorAbandoned { cost_usd, .. } => vec![warning_line(&format!(
             "a reply of the doctor was incomplete; {cost_usd} is charged for it"
@@ -85,5 +85,8 @@ fn report_lines(number: u32, report: &DoctorReport) -> Vec<StyledLine> {
 }
 
 fn skipped_line(skipped: &SkippedRung) -> StyledLine {
-    quiet_line(&format!("  no {}: {}", skipped.rung, skipped.why))
+    StyledLine::from_text("    ").wrapped(
+        Tone::Quiet,
+        &format!("no {}: {}", skipped.rung, skipped.why),
+    )
 }

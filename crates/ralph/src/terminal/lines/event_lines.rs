@@ -144,7 +144,7 @@ fn agent_label(event: &AgentSessionEvent) -> Option<String> {
         AgentSessionEvent::AgentDid { .. } | AgentSessionEvent::AgentCharged { .. } => {
             Some("the agent is working".to_owned())
         }
-        AgentSessionEvent::AgentFinished { .. } => None,
+        AgentSessionEvent::AgentFinished { .. } | AgentSessionEvent::AgentSwitched { .. } => None,
     }
 }
 

@@ -4,12 +4,14 @@ use ralph_app::format;
 use ralph_core::event::{
     ActionResult, IterationEvent, IterationMetrics, IterationOutcome, ModelEvent,
 };
+use ralph_core::id::CommitId;
 use ralph_core::money::Usd;
 use ralph_core::ports::TokenUsage;
 use ralph_core::state::RunState;
 
 use super::pieces::{
     BAD, GOOD, SKIPPED, heading_lines, marked_line, quiet_line, reason_lines, result_line,
+    short_quiet_line,
 };
 use super::{Style, budgets, circling, pieces};
 use crate::terminal::styled_line::{StyledLine, Tone};
@@ -141,10 +143,23 @@ pub(super) fn intent_lines(text: &str, style: Style) -> Vec<StyledLine> {
 fn reply_line(usage: TokenUsage, cost: Usd, duration_ms: u64) -> StyledLine {
     let input = format::count(usage.input_tokens);
     let output = format::count(usage.output_tokens);
-    quiet_line(&format!(
+    short_quiet_line(&format!(
         "the model answered: {input} tokens in, {output} out, {cost}"
     ))
     .right_aligned(&format::milliseconds(duration_ms))
+}
+
+/// Shortens the ids of commits, which would leave no room for the rest of a line.
+fn with_short_commits(detail: &str) -> String {
+    let shorten = |word: &str| {
+        let id = word.trim_end_matches([';', ',']);
+        match CommitId::parse(id) {
+            Some(commit) => format!("{}{}", commit.short(), &word[id.len()..]),
+            None => word.to_owned(),
+        }
+    };
+    let words: Vec<String> = detail.split(' ').map(shorten).collect();
+    words.join(" ")
 }
 
 fn action_lines(
@@ -159,7 +174,7 @@ fn action_lines(
         ActionResult::Done { detail } => {
             vec![
                 line(GOOD, Tone::Good)
-                    .quiet(&separated(detail))
+                    .quiet(&separated(&with_short_commits(detail)))
                     .right_aligned(&duration),
             ]
         }
@@ -265,5 +280,19 @@ fn outcome_text(outcome: &IterationOutcome) -> String {
         IterationOutcome::OutOfBudget => "ended because a budget is used up".into(),
         IterationOutcome::SandboxLost => "ended because its sandbox was lost".into(),
         IterationOutcome::AgentStopped { why } => format!("ended: {why}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_have_short_ids() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        let detail = format!("commit {id}, 2 files");
+        assert_eq!(with_short_commits(&detail), "commit 0123456789, 2 files");
+        let detail = format!("commit {id} created");
+        assert_eq!(with_short_commits(&detail), "commit 0123456789 created");
     }
 }

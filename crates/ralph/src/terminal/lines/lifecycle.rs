@@ -3,7 +3,7 @@
 use ralph_app::format;
 use ralph_core::budget::Budget;
 use ralph_core::event::{CommandEvent, MessageState, RunEvent, SandboxEvent, SandboxPurpose};
-use ralph_core::plan::{Delivery, EngineKind, NetworkPlan, RunPlan, SuggestedHost};
+use ralph_core::plan::{AgentPlan, Delivery, EngineKind, NetworkPlan, RunPlan, SuggestedHost};
 use ralph_core::ports::{Isolation, PullRequest, PullState};
 use ralph_core::profile::ModelChoice;
 use ralph_core::run::{FailReason, RunStatus};
@@ -201,8 +201,13 @@ pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
     }));
     lines.extend(plan.network.as_ref().and_then(uninspected_hosts_line));
     lines.extend(plan.setup.iter().flat_map(setup::plan_lines));
+    lines.push(engine_line(plan));
+    let fallback = plan
+        .agent
+        .as_ref()
+        .and_then(|agent| agent.fallback.as_ref());
+    lines.extend(fallback.map(|agent| field_line("fallback", &agent_text(agent))));
     lines.extend([
-        engine_line(plan),
         field_line("tests", &plan.test_command),
         field_line("budgets", &budgets::limits_text(&plan.limits)),
     ]);
@@ -254,7 +259,7 @@ fn suggested_hosts_lines(hosts: &[SuggestedHost]) -> Vec<StyledLine> {
     lines
 }
 
-/// Names the model, or the agent with its model and authentication, and the source of the credential.
+/// Names the model with the source of its key, or the agent.
 fn engine_line(plan: &RunPlan) -> StyledLine {
     let Some(agent) = &plan.agent else {
         let key = plan.model_key.as_ref();
@@ -262,6 +267,11 @@ fn engine_line(plan: &RunPlan) -> StyledLine {
         let model = format!("{} · {}{key}", plan.model, engine_name(plan.engine));
         return field_line("model", &model);
     };
+    field_line("agent", &agent_text(agent))
+}
+
+/// Describes an agent with its model and authentication, and the source of the credential.
+fn agent_text(agent: &AgentPlan) -> String {
     let model = agent.model.as_deref().unwrap_or("its own model");
     let login = match &agent.auth {
         Some(auth) => {
@@ -271,7 +281,7 @@ fn engine_line(plan: &RunPlan) -> StyledLine {
         }
         None => String::new(),
     };
-    field_line("agent", &format!("{} · {model}{login}", agent.name))
+    format!("{} · {model}{login}", agent.name)
 }
 
 /// Returns the printed name of an engine.

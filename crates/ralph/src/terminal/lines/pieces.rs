@@ -37,6 +37,11 @@ pub(super) fn warning_line(text: &str) -> StyledLine {
 
 /// Creates a line of low importance.
 pub(super) fn quiet_line(text: &str) -> StyledLine {
+    StyledLine::from_text("  ").wrapped(Tone::Quiet, text)
+}
+
+/// Creates a line of low importance that is cut if it is too long, or that has a right edge.
+pub(super) fn short_quiet_line(text: &str) -> StyledLine {
     StyledLine::from_text("  ").quiet(text)
 }
 

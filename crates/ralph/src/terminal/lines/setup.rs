@@ -4,7 +4,7 @@ use ralph_core::event::SandboxEvent;
 use ralph_core::plan::{EcosystemRegistries, SetupPlan, SetupSource};
 use ralph_core::state::RunState;
 
-use super::pieces::{field_line, quiet_line, warning_line};
+use super::pieces::{field_line, quiet_line, short_quiet_line, warning_line};
 use crate::terminal::styled_line::StyledLine;
 
 /// Returns the lines of a plan: the command, its files and the registries.
@@ -63,7 +63,8 @@ pub(super) fn setup_lines(event: &SandboxEvent, state: &RunState) -> Vec<StyledL
     if !ended.is_success() {
         let text = format!("{location}set-up `{command}`: {ended}");
         lines.push(warning_line(&text));
-        lines.extend(output.lines().map(|line| quiet_line(&format!("  {line}"))));
+        let output = output.lines();
+        lines.extend(output.map(|line| short_quiet_line(&format!("  {line}"))));
     } else if is_work && *cached {
         lines.push(quiet_line(&format!(
             "set-up `{command}`: copied from an earlier set-up in {seconds} s"

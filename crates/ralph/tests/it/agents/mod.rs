@@ -2,6 +2,7 @@
 
 mod credentials;
 mod default_sandbox;
+mod fallback;
 mod fixture;
 mod interruptions;
 mod limits;

@@ -22,11 +22,7 @@ fn what_init_writes_plans_and_runs_unchanged() {
     project.audit();
 
     // The task is done: the next run has nothing to do.
-    project.git(&[
-        "merge",
-        "--quiet",
-        "ralph/make-the-tests-pass/make-the-tests-pass",
-    ]);
+    project.git(&["merge", "--quiet", "ralph/make-the-tests-pass/work"]);
     let output = project.run().expect(0);
     assert!(output.stdout.contains("nothing to do"), "{}", output.stdout);
 }

@@ -212,6 +212,7 @@ fn a_plan_names_hosts_that_are_not_inspected_and_tools_of_the_provider() {
         renew: None,
         provider_tools: [ProviderTool::Urls, ProviderTool::WebSearch].into(),
         definition: None,
+        fallback: None,
     });
     let lines = lifecycle::plan_lines(&plan);
     let shown: Vec<String> = lines
