@@ -46,8 +46,10 @@ fn list_files(directory: &Path, top: &Path) -> ProjectFiles {
             files.add_name(format!("{listed}/{name}"));
         }
     }
-    for name in READ_FILES {
-        match read_regular(&directory.join(name), top, MAX_FILE_BYTES) {
+    let read_files = READ_FILES.into_iter().map(str::to_owned);
+    let read_files: Vec<String> = read_files.chain(files.python_tests()).collect();
+    for name in read_files {
+        match read_regular(&directory.join(&name), top, MAX_FILE_BYTES) {
             Ok(file) => files.add_text(name, String::from_utf8_lossy(&file.bytes)),
             Err(error) if error.is_missing() => {}
             Err(error) => tracing::warn!(%error, "cannot read `{name}` to find the tests"),
@@ -110,9 +112,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let top = root.path().canonicalize().unwrap();
         fs::create_dir(top.join("tests")).unwrap();
-        fs::write(top.join("tests/test_a.py"), "").unwrap();
+        fs::write(top.join("tests/test_a.py"), "import unittest\n").unwrap();
         fs::write(top.join("Makefile"), "test:\n\ttrue\n").unwrap();
-        assert_eq!(commands(&top, &top), ["python3 -m pytest", "make test"]);
+        let unittest = "python3 -m unittest discover -s tests";
+        assert_eq!(commands(&top, &top), [unittest, "make test"]);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::python::is_test_file;
+
 /// The files whose contents the detection needs.
 pub const READ_FILES: [&str; 24] = [
     "package.json",
@@ -33,6 +35,9 @@ pub const READ_FILES: [&str; 24] = [
 /// The directories whose entries the detection needs, besides those of the project itself.
 pub const LISTED_DIRECTORIES: [&str; 4] = ["tests", "test", "spec", "bin"];
 
+/// The most Python tests that are read.
+const MAX_PYTHON_TESTS: usize = 20;
+
 /// The files of a project. Names are relative to its root, with `/` between their parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProjectFiles {
@@ -51,6 +56,12 @@ impl ProjectFiles {
         let name = name.into();
         self.names.insert(name.clone());
         self.texts.insert(name, text.into());
+    }
+
+    /// Returns the names of the Python tests, whose content shows their framework; at most 20.
+    pub fn python_tests(&self) -> Vec<String> {
+        let tests = self.names().filter(|name| is_test_file(name));
+        tests.take(MAX_PYTHON_TESTS).map(str::to_owned).collect()
     }
 
     /// Returns whether one of these files or directories exists.

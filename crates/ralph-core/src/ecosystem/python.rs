@@ -1,4 +1,4 @@
-//! Python: pytest with the project's package manager, tox, nox and Django.
+//! Python: pytest with the project's package manager, unittest, tox, nox and Django.
 
 use super::detect::{DetectedProject, TestCommand};
 use super::project_files::ProjectFiles;
@@ -32,7 +32,7 @@ pub(super) fn detect(files: &ProjectFiles, project: &mut DetectedProject) {
     let is_python = files.has_any(&MARKERS) || files.names().any(is_test_file);
     if is_python {
         let pytest = pytest_origin(files).map(|origin| pytest(files, origin));
-        project.add("Python", pytest);
+        project.add("Python", pytest.or_else(|| test_files(files)));
         project.add_commands(other_runners(files));
     }
 }
@@ -70,14 +70,34 @@ fn pytest_origin(files: &ProjectFiles) -> Option<String> {
         return Some(format!("the settings of pytest in {file}"));
     }
     let lists_pytest = |text: &str| text.contains("pytest");
-    if let Some(file) = files.first_with(&DEPENDENCY_FILES, lists_pytest) {
-        return Some(format!("pytest in {file}"));
-    }
-    let test_file = files.names().find(|name| is_test_file(name))?;
-    Some(test_file.to_owned())
+    let file = files.first_with(&DEPENDENCY_FILES, lists_pytest)?;
+    Some(format!("pytest in {file}"))
 }
 
-fn is_test_file(name: &str) -> bool {
+/// Returns the runner of test files in a project that does not mention pytest. `unittest` is part of
+/// Python, so its tests need nothing that may be missing.
+fn test_files(files: &ProjectFiles) -> Option<TestCommand> {
+    let test_files: Vec<&str> = files.names().filter(|name| is_test_file(name)).collect();
+    let first = test_files.first()?;
+    let is_mentioned = |module| {
+        test_files
+            .iter()
+            .any(|name| files.text(name).contains(module))
+    };
+    if !is_mentioned("import unittest") && !is_mentioned("from unittest")
+        || is_mentioned("pytest")
+        || test_files.iter().any(|name| name.ends_with("conftest.py"))
+    {
+        return Some(pytest(files, (*first).to_owned()));
+    }
+    let command = match first.rsplit_once('/') {
+        Some((directory, _)) => format!("python3 -m unittest discover -s {directory}"),
+        None => "python3 -m unittest".to_owned(),
+    };
+    Some(TestCommand::new(command, format!("unittest in {first}")))
+}
+
+pub(super) fn is_test_file(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or_default();
     let is_test = file.starts_with("test_") || file.ends_with("_test.py");
     file == "conftest.py" || (is_test && name.strip_suffix(".py").is_some())

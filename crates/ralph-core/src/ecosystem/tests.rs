@@ -136,6 +136,21 @@ fn python_projects_use_pytest_unless_they_configure_something_else() {
         ),
         (vec![("test_a.py", "")], "python3 -m pytest"),
         (
+            vec![("test_a.py", "import unittest\n")],
+            "python3 -m unittest",
+        ),
+        (
+            vec![("tests/test_a.py", "from unittest import mock\n")],
+            "python3 -m unittest discover -s tests",
+        ),
+        (
+            vec![
+                ("test_a.py", "import unittest\n"),
+                ("test_b.py", "import pytest\n"),
+            ],
+            "python3 -m pytest",
+        ),
+        (
             vec![("pyproject.toml", listed), ("uv.lock", "")],
             "uv run pytest",
         ),
