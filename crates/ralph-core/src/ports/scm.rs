@@ -91,8 +91,12 @@ pub struct GitLogin {
 /// Provides the credential of git when git asks for it.
 #[async_trait]
 pub trait GitCredential: Send + Sync {
-    /// Returns a credential that is valid now. After a rejection the source is read once more.
+    /// Returns a credential that is valid now.
     async fn login(&self) -> Result<GitLogin, ScmError>;
+    /// Returns a credential after the host rejected the last one. The source is read once more.
+    async fn renew(&self) -> Result<GitLogin, ScmError> {
+        self.login().await
+    }
 }
 
 /// A source host.

@@ -301,6 +301,12 @@ impl GitHubClient {
         Ok(token)
     }
 
+    /// Returns the token for git after the host rejected one: another one if there is one.
+    pub(super) async fn renewed_token_for_git(&self) -> Result<Arc<Secret>, HostError> {
+        let token = self.token().await?;
+        Ok(self.replace(&token).await?.unwrap_or(token))
+    }
+
     async fn held_token(&self) -> Result<HeldToken, HostError> {
         let mut current = self.current.lock().await;
         let now = self.transport.now();

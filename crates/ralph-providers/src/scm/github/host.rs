@@ -123,11 +123,18 @@ struct GitHubLogin(Arc<GitHubClient>);
 #[async_trait]
 impl GitCredential for GitHubLogin {
     async fn login(&self) -> Result<GitLogin, ScmError> {
-        let token = self.0.token_for_git().await?;
-        Ok(GitLogin {
-            user: GIT_USER.to_owned(),
-            password: Secret::new(token.expose().to_owned()),
-        })
+        Ok(git_login(&*self.0.token_for_git().await?))
+    }
+
+    async fn renew(&self) -> Result<GitLogin, ScmError> {
+        Ok(git_login(&*self.0.renewed_token_for_git().await?))
+    }
+}
+
+fn git_login(token: &Secret) -> GitLogin {
+    GitLogin {
+        user: GIT_USER.to_owned(),
+        password: Secret::new(token.expose().to_owned()),
     }
 }
 
