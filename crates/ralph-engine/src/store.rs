@@ -10,7 +10,7 @@ use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
 use crate::durable::{self, StoreError};
-use crate::journal::{self, JournalError, RunOutline};
+use crate::journal::{self, JournalError, RunOutline, WorkingRepository};
 pub use crate::run_lock::RunLock;
 
 /// The directory of results of set-up.
@@ -143,7 +143,11 @@ impl StateDir {
 
     /// Finds a run like [`Self::find`], but `last` and a task id mean a run of this repository if it has
     /// one.
-    pub fn find_near(&self, query: &str, repository: &Path) -> Result<RunId, FindError> {
+    pub fn find_near(
+        &self,
+        query: &str,
+        repository: &WorkingRepository,
+    ) -> Result<RunId, FindError> {
         let is_id = RunId::parse(query).is_some_and(|id| self.run(&id).journal().exists());
         let runs = if is_id { Vec::new() } else { self.runs()? };
         for id in runs.into_iter().rev() {

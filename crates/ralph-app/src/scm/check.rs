@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::ports::{HostError, HostErrorKind};
 use ralph_core::repo_address::{RemoteRepo, RepoAddress};
 use ralph_engine::git::{GitError, UserRepository};
+use url::Url;
 
 use super::credential::{CredentialKind, CredentialSource, find_credential};
 use super::failure::FailureContext;
@@ -93,10 +94,9 @@ struct GitHubCheck<'a> {
 
 impl<'a> GitHubCheck<'a> {
     async fn new(repo: RemoteRepo, app: &'a App) -> Result<Self, AppError> {
-        let api = api_address(&repo, app)?;
+        let (api, url) = api_url(&repo, app)?;
         let found = find_credential(&repo, &api, app).await?;
         let network = proxy_settings(app.environment());
-        let url = api.as_str().parse().map_err(|_| invalid_api(&api))?;
         let connection = GitHubConnection {
             api: url,
             network: &network,
@@ -303,11 +303,7 @@ impl<'a> GitHubCheck<'a> {
         }
         let may_push = found.permissions.as_ref().is_none_or(|role| role.push);
         // The role is that of a user; the permissions of an App are compared below.
-        let has_user = !matches!(
-            self.kind,
-            CredentialKind::App | CredentialKind::InstallationToken
-        );
-        if !may_push && has_user {
+        if !may_push && self.kind.has_role() {
             report.problems.push(AppError::runtime(
                 format!("`{acts_as}` may not push to `{repository}`"),
                 "the role in the repository does not include it",
@@ -367,6 +363,13 @@ impl<'a> GitHubCheck<'a> {
             }
         }
     }
+}
+
+/// Returns the address of the API as text and as a URL.
+pub(super) fn api_url(repo: &RemoteRepo, app: &App) -> Result<(BaseUrl, Url), AppError> {
+    let api = api_address(repo, app)?;
+    let url = api.as_str().parse().map_err(|_| invalid_api(&api))?;
+    Ok((api, url))
 }
 
 /// Returns the address of the API: the user's, or that of the repository's host.

@@ -81,7 +81,7 @@ pub(super) async fn run(args: RunsArgs, context: &Context) -> Result<ExitCode, A
 
 /// Returns the runs of the working directory's repository; all if it has none, or is no repository.
 fn runs_of_repository(all: &[RunId], state: &StateDir, context: &Context) -> Vec<RunId> {
-    let Some(repository) = context.app.repository() else {
+    let Some(repository) = context.app.working_repository() else {
         return all.to_vec();
     };
     let is_own = |id: &&RunId| RunOutline::read(&state.run(id).journal()).is_of(&repository);
