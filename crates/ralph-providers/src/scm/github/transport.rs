@@ -351,7 +351,7 @@ impl Transport {
             ),
             request_id: headers
                 .and_then(|headers| header(headers, "x-github-request-id"))
-                .map(str::to_owned),
+                .map(Box::from),
             kind,
         }
     }
