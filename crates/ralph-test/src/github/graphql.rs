@@ -109,10 +109,12 @@ fn node(repo: &FakeRepo, number: u64, size: usize) -> Option<Value> {
     let issue = repo.issues.get(&number)?;
     let pull = issue.pull.as_ref()?;
     let files = repo.files(pull);
+    let owner = repo.full_name.split('/').next();
     let shown = files.iter().take(size).map(|path| json!({"path": path}));
     Some(json!({
         "number": number, "url": format!("https://github.com/{}/pull/{number}", repo.full_name),
         "title": issue.title, "headRefName": pull.head, "baseRefName": pull.base,
+        "isCrossRepository": false, "headRepositoryOwner": {"login": owner},
         "files": {
             "pageInfo": {"hasNextPage": files.len() > size},
             "nodes": shown.collect::<Vec<_>>(),

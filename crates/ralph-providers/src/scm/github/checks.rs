@@ -105,12 +105,18 @@ impl GitHubHost {
             .client
             .repo_url(&["commits", commit.as_str(), "check-runs"]);
         url.query_pairs_mut().append_pair("filter", "latest");
-        let runs = self.client.pages(url, |page: CheckRunPage| page.check_runs);
+        let runs = self
+            .client
+            .pages(url, RequestEffect::Read, |page: CheckRunPage| {
+                page.check_runs
+            });
         let runs = runs.await?.into_iter().map(CheckRun::into_check);
         let url = self
             .client
             .repo_url(&["commits", commit.as_str(), "status"]);
-        let statuses = self.client.pages(url, |page: StatusPage| page.statuses);
+        let statuses = self
+            .client
+            .pages(url, RequestEffect::Read, |page: StatusPage| page.statuses);
         let statuses = statuses.await?.into_iter().map(StatusOfCommit::into_check);
         let mut checks: Vec<HostCheck> = runs.chain(statuses).collect();
         checks.sort_by(|one, other| one.name.cmp(&other.name));
@@ -157,7 +163,14 @@ impl GitHubHost {
                     | HostErrorKind::NotFound { .. }
                     | HostErrorKind::Rejected { .. }
                     | HostErrorKind::Unexpected { .. } => Ok(None),
-                    _ => Err(error),
+                    HostErrorKind::Unauthorized { .. }
+                    | HostErrorKind::WrongClock { .. }
+                    | HostErrorKind::Renamed { .. }
+                    | HostErrorKind::Archived
+                    | HostErrorKind::Protected { .. }
+                    | HostErrorKind::RateLimited { .. }
+                    | HostErrorKind::Certificate { .. }
+                    | HostErrorKind::Unavailable { .. } => Err(error),
                 };
             }
         };
