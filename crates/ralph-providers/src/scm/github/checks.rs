@@ -174,12 +174,14 @@ impl GitHubHost {
                 };
             }
         };
+        let readable =
+            |log: &[u8]| Some(readable_log(log, max_bytes)).filter(|log| !log.is_empty());
         let Some(location) = response.redirect(&request.url) else {
-            return Ok(None);
+            return Ok(readable(&response.body));
         };
         let end = self.client.transport.download_end(&location, max_bytes);
         match end.await {
-            Ok(end) => Ok(Some(readable_log(&end))),
+            Ok(end) => Ok(readable(&end)),
             // The output of the check is better than no text.
             Err(error) => {
                 tracing::info!(%error, "cannot download the log of a job");
@@ -246,8 +248,8 @@ fn start_of(text: &str, max_bytes: usize) -> String {
     text[..text.floor_char_boundary(max_bytes)].to_owned()
 }
 
-/// Returns the lines of a log without the time at the start of each.
-fn readable_log(log: &[u8]) -> String {
+/// Returns the end of a log without the time at the start of each line.
+fn readable_log(log: &[u8], max_bytes: usize) -> String {
     let text = String::from_utf8_lossy(log);
     let lines = text.lines().map(|line| {
         let line = line.trim_start_matches('\u{feff}');
@@ -256,7 +258,9 @@ fn readable_log(log: &[u8]) -> String {
             Some(_) | None => line,
         }
     });
-    lines.collect::<Vec<_>>().join("\n")
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let start = text.len().saturating_sub(max_bytes);
+    text[text.ceil_char_boundary(start)..].to_owned()
 }
 
 /// Returns whether a word is a time like `2026-03-01T08:00:00.1234567Z`.
