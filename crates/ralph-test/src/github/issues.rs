@@ -271,13 +271,9 @@ fn body(repo: &FakeRepo, issue: &FakeIssue, call: &GitHubCall<'_>) -> Value {
             "state": if issue.is_open { "open" } else { "closed" }, "html_url": html,
             "url": format!("{}/repos/{}/issues/{number}", call.list.api, repo.full_name),
             "labels": labels_of(repo, issue, call), "comments": comments.count(),
-            "locked": false, "active_lock_reason": null, "state_reason": "completed",
+            "locked": false, "active_lock_reason": null, "state_reason": (!issue.is_open).then_some("completed"),
         }),
     );
-    // The description does not allow the value `null` of an open issue.
-    if let Some(fields) = value.as_object_mut().filter(|_| issue.is_open) {
-        fields.remove("state_reason");
-    }
     value["user"]["login"] = issue.author.as_str().into();
     if issue.pull.is_some() {
         let url = format!("{}/repos/{}/pulls/{number}", call.list.api, repo.full_name);
