@@ -121,7 +121,7 @@ pub trait Scm: Send + Sync {
     }
     /// Checks that a branch may be pushed: it is neither checked out nor protected.
     async fn check_push(&self, branch: &str) -> Result<(), ScmError>;
-    /// Returns the pull request of a branch, if any.
+    /// Returns the open pull request of a branch, or else the newest one, if any.
     async fn find(&self, head: &str) -> Result<Option<PullRequest>, ScmError>;
     /// Opens a pull request, or adopts and updates the one that exists for the branch.
     async fn open(&self, draft: &PullDraft) -> Result<PullRequest, ScmError>;

@@ -103,8 +103,10 @@ fn check_body(repo: &FakeRepo, commit: &str, check: &FakeCheck, call: &GitHubCal
             "conclusion": check.conclusion, "completed_at": end, "details_url": html, "html_url": html,
         }),
     );
-    value["output"]["summary"] = check.summary.clone().into();
-    value["output"]["annotations_count"] = check.annotations.len().into();
+    value["output"] = json!({
+        "title": null, "summary": check.summary, "text": null,
+        "annotations_count": check.annotations.len(), "annotations_url": format!("{html}/annotations"),
+    });
     value["app"]["slug"] = if check.log.is_some() {
         "github-actions"
     } else {

@@ -38,7 +38,10 @@ fn set_draft(
     variables: &Value,
     is_draft: bool,
 ) -> Result<Value, Value> {
-    let id = variables["id"].as_str().unwrap_or_default();
+    // Other clients name the whole input.
+    let id = variables["id"].as_str();
+    let id = id.or(variables["input"]["pullRequestId"].as_str());
+    let id = id.unwrap_or_default();
     let missing = || {
         failure(
             "NOT_FOUND",
@@ -109,10 +112,12 @@ fn node(repo: &FakeRepo, number: u64, size: usize) -> Option<Value> {
     let issue = repo.issues.get(&number)?;
     let pull = issue.pull.as_ref()?;
     let files = repo.files(pull);
+    let owner = repo.full_name.split('/').next();
     let shown = files.iter().take(size).map(|path| json!({"path": path}));
     Some(json!({
         "number": number, "url": format!("https://github.com/{}/pull/{number}", repo.full_name),
         "title": issue.title, "headRefName": pull.head, "baseRefName": pull.base,
+        "isCrossRepository": false, "headRepositoryOwner": {"__typename": "Organization", "login": owner},
         "files": {
             "pageInfo": {"hasNextPage": files.len() > size},
             "nodes": shown.collect::<Vec<_>>(),

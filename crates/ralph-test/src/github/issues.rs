@@ -271,7 +271,7 @@ fn body(repo: &FakeRepo, issue: &FakeIssue, call: &GitHubCall<'_>) -> Value {
             "state": if issue.is_open { "open" } else { "closed" }, "html_url": html,
             "url": format!("{}/repos/{}/issues/{number}", call.list.api, repo.full_name),
             "labels": labels_of(repo, issue, call), "comments": comments.count(),
-            "locked": false, "active_lock_reason": null, "state_reason": null,
+            "locked": false, "active_lock_reason": null, "state_reason": (!issue.is_open).then_some("completed"),
         }),
     );
     value["user"]["login"] = issue.author.as_str().into();

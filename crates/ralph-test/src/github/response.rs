@@ -55,6 +55,15 @@ impl GitHubResponse {
         self
     }
 
+    /// Replaces the addresses of the examples by those of this server: clients follow them.
+    pub(super) fn with_addresses(mut self, api: &str, full_name: &str) -> Self {
+        let body = self.body.to_string();
+        let body = body.replace("https://api.github.com", api);
+        let body = body.replace("octocat/Hello-World", full_name);
+        self.body = serde_json::from_str(&body).unwrap_or(Value::Null);
+        self
+    }
+
     /// Returns a response without content if the client has this one already.
     pub(super) fn revalidate(self, known: Option<&String>) -> Self {
         if self.status != 200 || self.text.is_some() {

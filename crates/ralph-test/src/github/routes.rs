@@ -229,6 +229,11 @@ fn route(
         }
         _ => GitHubResponse::not_found(),
     };
+    let full_name = match parts.as_slice() {
+        ["repos", owner, name, ..] => format!("{owner}/{name}"),
+        _ => "octo/app".to_owned(),
+    };
+    let response = response.with_addresses(&api, &full_name);
     let response = if method == "GET" {
         response.revalidate(request.headers.get("if-none-match"))
     } else {

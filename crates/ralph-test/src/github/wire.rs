@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use crate::model_api::ReceivedRequest;
+use crate::model_api::{ReceivedRequest, read_body, read_head};
 
 /// A request with its body as bytes.
 pub(super) struct RawRequest {
@@ -70,19 +70,9 @@ pub(super) fn read_raw_request<S: Read + Write>(
     connection: &mut S,
 ) -> io::Result<Option<RawRequest>> {
     let mut reader = BufReader::new(connection);
-    let mut line = String::new();
-    if reader.read_line(&mut line)? == 0 {
+    let Some((line, headers)) = read_head(&mut reader)? else {
         return Ok(None);
-    }
-    let mut headers = BTreeMap::new();
-    loop {
-        let mut header = String::new();
-        reader.read_line(&mut header)?;
-        let Some((name, value)) = header.trim_end().split_once(':') else {
-            break;
-        };
-        headers.insert(name.to_lowercase(), value.trim().to_owned());
-    }
+    };
     let has = |name: &str, value: &str| {
         let found: Option<&String> = headers.get(name);
         found.is_some_and(|found| found.eq_ignore_ascii_case(value))
@@ -95,14 +85,10 @@ pub(super) fn read_raw_request<S: Read + Write>(
     let body = if has("transfer-encoding", "chunked") {
         read_chunks(&mut reader)?
     } else {
-        let length = headers.get("content-length");
-        let length = length.and_then(|length| ralph_core::parse_value(length));
-        let mut body = vec![0; length.unwrap_or(0)];
-        reader.read_exact(&mut body)?;
-        body
+        read_body(&mut reader, &headers)?
     };
     Ok(Some(RawRequest {
-        line: line.trim_end().to_owned(),
+        line,
         headers,
         body,
     }))

@@ -105,12 +105,18 @@ impl GitHubHost {
             .client
             .repo_url(&["commits", commit.as_str(), "check-runs"]);
         url.query_pairs_mut().append_pair("filter", "latest");
-        let runs = self.client.pages(url, |page: CheckRunPage| page.check_runs);
+        let runs = self
+            .client
+            .pages(url, RequestEffect::Read, |page: CheckRunPage| {
+                page.check_runs
+            });
         let runs = runs.await?.into_iter().map(CheckRun::into_check);
         let url = self
             .client
             .repo_url(&["commits", commit.as_str(), "status"]);
-        let statuses = self.client.pages(url, |page: StatusPage| page.statuses);
+        let statuses = self
+            .client
+            .pages(url, RequestEffect::Read, |page: StatusPage| page.statuses);
         let statuses = statuses.await?.into_iter().map(StatusOfCommit::into_check);
         let mut checks: Vec<HostCheck> = runs.chain(statuses).collect();
         checks.sort_by(|one, other| one.name.cmp(&other.name));
@@ -157,16 +163,25 @@ impl GitHubHost {
                     | HostErrorKind::NotFound { .. }
                     | HostErrorKind::Rejected { .. }
                     | HostErrorKind::Unexpected { .. } => Ok(None),
-                    _ => Err(error),
+                    HostErrorKind::Unauthorized { .. }
+                    | HostErrorKind::WrongClock { .. }
+                    | HostErrorKind::Renamed { .. }
+                    | HostErrorKind::Archived
+                    | HostErrorKind::Protected { .. }
+                    | HostErrorKind::RateLimited { .. }
+                    | HostErrorKind::Certificate { .. }
+                    | HostErrorKind::Unavailable { .. } => Err(error),
                 };
             }
         };
+        let readable =
+            |log: &[u8]| Some(readable_log(log, max_bytes)).filter(|log| !log.is_empty());
         let Some(location) = response.redirect(&request.url) else {
-            return Ok(None);
+            return Ok(readable(&response.body));
         };
         let end = self.client.transport.download_end(&location, max_bytes);
         match end.await {
-            Ok(end) => Ok(Some(readable_log(&end))),
+            Ok(end) => Ok(readable(&end)),
             // The output of the check is better than no text.
             Err(error) => {
                 tracing::info!(%error, "cannot download the log of a job");
@@ -233,8 +248,8 @@ fn start_of(text: &str, max_bytes: usize) -> String {
     text[..text.floor_char_boundary(max_bytes)].to_owned()
 }
 
-/// Returns the lines of a log without the time at the start of each.
-fn readable_log(log: &[u8]) -> String {
+/// Returns the end of a log without the time at the start of each line.
+fn readable_log(log: &[u8], max_bytes: usize) -> String {
     let text = String::from_utf8_lossy(log);
     let lines = text.lines().map(|line| {
         let line = line.trim_start_matches('\u{feff}');
@@ -243,7 +258,9 @@ fn readable_log(log: &[u8]) -> String {
             Some(_) | None => line,
         }
     });
-    lines.collect::<Vec<_>>().join("\n")
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let start = text.len().saturating_sub(max_bytes);
+    text[text.ceil_char_boundary(start)..].to_owned()
 }
 
 /// Returns whether a word is a time like `2026-03-01T08:00:00.1234567Z`.

@@ -193,13 +193,24 @@ impl GitHubClient {
 
     /// Returns all entries of a list, page by page, at most 1000.
     pub(super) async fn list<T: DeserializeOwned>(&self, url: Url) -> Result<Vec<T>, HostError> {
-        self.pages(url, |page: Vec<T>| page).await
+        let entries = |page: Vec<T>| page;
+        self.pages(url, RequestEffect::Read, entries).await
+    }
+
+    /// Like [`Self::list`], without remembered pages: the entries decide whether something is created.
+    pub(super) async fn list_fresh<T: DeserializeOwned>(
+        &self,
+        url: Url,
+    ) -> Result<Vec<T>, HostError> {
+        let entries = |page: Vec<T>| page;
+        self.pages(url, RequestEffect::ReadFresh, entries).await
     }
 
     /// Returns the entries of all pages of a list, at most 1000. `entries` returns those of a page.
     pub(super) async fn pages<P: DeserializeOwned, T>(
         &self,
         mut url: Url,
+        effect: RequestEffect,
         entries: impl Fn(P) -> Vec<T>,
     ) -> Result<Vec<T>, HostError> {
         url.query_pairs_mut().append_pair("per_page", "100");
@@ -209,7 +220,12 @@ impl GitHubClient {
             let Some(url) = next.take() else {
                 break;
             };
-            let page: GitHubReply<P> = self.get(url).await?;
+            let request = ApiRequest {
+                effect,
+                ..ApiRequest::get(url)
+            };
+            let response = self.call(&request).await?;
+            let page: GitHubReply<P> = self.parse(&request, &response)?;
             all.extend(entries(page.value));
             next = page.next_page;
         }

@@ -163,10 +163,10 @@ fn missing_permission(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Returns the address in `X-GitHub-SSO: required; url=…`.
-fn sso_url(headers: &HeaderMap) -> Option<String> {
+fn sso_url(headers: &HeaderMap) -> Option<Box<str>> {
     let value = header(headers, "x-github-sso")?;
     let url = value.split("url=").nth(1)?;
-    url.starts_with("https://").then(|| url.to_owned())
+    url.starts_with("https://").then(|| url.into())
 }
 
 #[cfg(test)]

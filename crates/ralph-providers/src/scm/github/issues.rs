@@ -83,7 +83,7 @@ impl GitHubHost {
         let identity = self.identity().await?;
         let number = number.to_string();
         let url = self.client.repo_url(&["issues", &number, "comments"]);
-        let comments: Vec<IssueComment> = self.client.list(url).await?;
+        let comments: Vec<IssueComment> = self.client.list_fresh(url).await?;
         let mut own = comments.iter().filter(|comment| identity.wrote(comment));
         Ok(own.find_map(|comment| {
             let text = text_of_comment(comment.body.as_deref()?, key)?;
@@ -169,7 +169,7 @@ impl GitHubHost {
 
     async fn add_missing_labels(&self, labels: &[IssueLabel]) -> Result<(), HostError> {
         let known = self.client.repo_url(&["labels"]);
-        let known: Vec<LabelOfRepository> = self.client.list(known).await?;
+        let known: Vec<LabelOfRepository> = self.client.list_fresh(known).await?;
         for label in labels {
             let is_same = |known: &LabelOfRepository| known.name.eq_ignore_ascii_case(&label.name);
             if known.iter().any(is_same) {

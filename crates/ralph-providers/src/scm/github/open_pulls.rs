@@ -7,7 +7,7 @@ use serde_json::json;
 use super::host::GitHubHost;
 use super::transport::RequestEffect;
 
-const QUERY: &str = "query($owner:String!,$name:String!,$after:String){repository(owner:$owner,name:$name){pullRequests(states:OPEN,first:50,after:$after,orderBy:{field:UPDATED_AT,direction:DESC}){pageInfo{hasNextPage endCursor} nodes{number url title headRefName baseRefName isCrossRepository headRepositoryOwner{login} files(first:100){pageInfo{hasNextPage} nodes{path}}}}}}";
+const QUERY: &str = "query($owner:String!,$name:String!,$after:String){repository(owner:$owner,name:$name){pullRequests(states:OPEN,first:50,after:$after,orderBy:{field:UPDATED_AT,direction:DESC}){pageInfo{hasNextPage endCursor} nodes{number url title headRefName baseRefName isCrossRepository headRepositoryOwner{__typename login} files(first:100){pageInfo{hasNextPage} nodes{path}}}}}}";
 
 /// The largest number of pull requests, and of the files of each.
 const MAX_PULLS: usize = 300;

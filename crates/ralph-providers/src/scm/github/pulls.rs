@@ -108,7 +108,7 @@ impl GitHubHost {
             .append_pair("head", &name)
             .append_pair("sort", "created")
             .append_pair("direction", "desc");
-        let pulls: Vec<GitHubPull> = self.client.list(url).await?;
+        let pulls: Vec<GitHubPull> = self.client.list_fresh(url).await?;
         // A server that ignores the filter must not make ralph adopt the pull request of another branch.
         Ok(pulls
             .into_iter()

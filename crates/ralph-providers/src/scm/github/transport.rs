@@ -56,6 +56,9 @@ pub(super) struct ApiRequest {
 pub(super) enum RequestEffect {
     /// It reads. It is repeated after a failure of the network or the server.
     Read,
+    /// Like `Read`; the response is never a remembered one. For lists that decide whether something is created: a
+    /// page may be unchanged although another one follows it now.
+    ReadFresh,
     /// Like `Read`; a redirect to another server is the response, and nothing is remembered.
     ReadRedirect,
     /// It changes something. It is never repeated after it may have been sent.
@@ -67,7 +70,7 @@ pub(super) enum RequestEffect {
 impl RequestEffect {
     fn is_repeatable(self) -> bool {
         match self {
-            Self::Read | Self::ReadRedirect => true,
+            Self::Read | Self::ReadFresh | Self::ReadRedirect => true,
             Self::Change | Self::CreateToken => false,
         }
     }
@@ -268,7 +271,11 @@ impl Transport {
         };
         let response = response.map_err(timed_out).and_then(|response| response)?;
         Ok(match known {
-            Some((_, unchanged)) if response.status == 304 => unchanged,
+            Some((_, mut unchanged)) if response.status == 304 => {
+                // They may be newer, for example the link to the next page.
+                unchanged.headers.extend(response.headers);
+                unchanged
+            }
             Some(_) | None => response,
         })
     }
@@ -351,7 +358,7 @@ impl Transport {
             ),
             request_id: headers
                 .and_then(|headers| header(headers, "x-github-request-id"))
-                .map(str::to_owned),
+                .map(Box::from),
             kind,
         }
     }

@@ -47,7 +47,10 @@ async fn a_rejected_token_of_an_app_is_replaced_once() {
     let login = host.git_credential().unwrap().login().await.unwrap();
     assert_eq!(login.user, "x-access-token");
     let text = format!("the token is {}", login.password.expose());
-    assert_eq!(test.redactor.redact(&text), "the token is ***");
+    assert_eq!(
+        test.redactor.redact(&text),
+        "the token is [REDACTED:GitHub_installation_token]"
+    );
 }
 
 #[tokio::test]
@@ -75,7 +78,7 @@ async fn a_rejected_token_of_a_user_is_read_again_once() {
     assert_eq!(host.open(&draft("One", "text")).await.unwrap().number, 1);
     let login = host.git_credential().unwrap().login().await.unwrap();
     assert_eq!(login.password.expose(), new);
-    assert_eq!(test.redactor.redact(&new), "***");
+    assert_eq!(test.redactor.redact(&new), "[REDACTED:GitHub_token]");
     // Without a source, the rejection is final.
     test.source = None;
     let before = test.github.requests().len();
