@@ -9,6 +9,18 @@ from openapi_core.testing import MockRequest, MockResponse
 SERVER = "https://api.github.com"
 
 
+def allow_null(schema):
+    """Adds `null` to the values of nullable schemas: the description leaves it out, and GitHub responds with it."""
+    if isinstance(schema, dict):
+        values = schema.get("enum")
+        if schema.get("nullable") is True and isinstance(values, list) and None not in values:
+            values.append(None)
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for part in schema:
+            allow_null(part)
+
+
 def violations(api, exchange):
     """Yields the violations of a request and its response."""
     path, _, query = exchange["url"].partition("?")
@@ -29,7 +41,9 @@ def violations(api, exchange):
 def main(description, exchanges):
     """Validates all exchanges and returns the exit code."""
     with open(description, encoding="utf-8") as file:
-        api = OpenAPI.from_dict(json.load(file))
+        document = json.load(file)
+    allow_null(document)
+    api = OpenAPI.from_dict(document)
     with open(exchanges, encoding="utf-8") as file:
         recorded = json.load(file)
     found = 0

@@ -6,18 +6,19 @@ use std::sync::{Arc, OnceLock};
 use ralph_core::ports::Clock;
 use ralph_core::secret::{Redactor, Secret};
 use ralph_engine::git::HostGit;
-use ralph_engine::journal;
+use ralph_engine::journal::{self, WorkingRepository};
 use ralph_engine::store::{RunDir, StateDir};
 use ralph_providers::agent::Agents;
 
 use crate::clock::SystemClock;
+use crate::clone_origin::clone_origin;
 use crate::config::{
     ConfigLayers, Environment, ModelProfiles, Settings, load_agents, load_profiles, load_settings,
 };
 use crate::error::AppError;
 use crate::providers::model_keys::StoredModelKeys;
 use crate::providers::models::ModelFactory;
-use crate::providers::{self, Providers};
+use crate::providers::{self, Providers, SourceConnections};
 use crate::tokens::{StoreSelection, TokenSources, TokenStorage};
 
 /// The search path for programs if the environment sets none.
@@ -32,6 +33,8 @@ pub struct App {
     redactor: Redactor,
     /// The stored credentials that models use; all contexts share them.
     model_keys: Arc<OnceLock<StoredModelKeys>>,
+    /// The open connections to source hosts.
+    source_connections: Arc<SourceConnections>,
 }
 
 impl App {
@@ -44,6 +47,7 @@ impl App {
             environment,
             clock: SystemClock::new(),
             model_keys: Arc::default(),
+            source_connections: Arc::default(),
         }
     }
 
@@ -55,6 +59,8 @@ impl App {
             clock: self.clock,
             redactor: self.redactor.clone(),
             model_keys: self.model_keys.clone(),
+            // The `.env` of the other directory may have another credential.
+            source_connections: Arc::default(),
         };
         for (name, value) in app.environment.secrets() {
             app.redactor.learn(&name, Secret::new(value));
@@ -92,11 +98,19 @@ impl App {
         top.map(Path::to_path_buf)
     }
 
+    /// Returns the repository that contains the working directory, with the repository on a source host
+    /// that it is a clone of.
+    pub fn working_repository(&self) -> Option<WorkingRepository> {
+        let path = self.repository()?;
+        let origin = clone_origin(&path).map(|repo| repo.to_string());
+        Some(WorkingRepository { path, origin })
+    }
+
     /// Finds a run by name: `last` and a task id mean a run of the working directory's repository if it
     /// has one. Returns an error for a run of a newer ralph before reading or writing anything.
     pub fn find_run(&self, query: &str) -> Result<RunDir, AppError> {
         let state = self.state_dir()?;
-        let id = match self.repository() {
+        let id = match self.working_repository() {
             Some(repository) => state.find_near(query, &repository)?,
             None => state.find(query)?,
         };
@@ -140,7 +154,14 @@ impl App {
     /// Returns the host's git for read-only access to the user's repositories.
     pub fn git_read_only(&self) -> HostGit {
         let home = self.environment.home().map(Path::to_path_buf);
-        HostGit::read_only(self.search_path(), home)
+        let git = HostGit::read_only(self.search_path(), home);
+        match self.environment.state_dir() {
+            Ok(root) => git.with_own_repositories(StateDir::read_only(root).mirrors()),
+            Err(error) => {
+                tracing::debug!(%error, "no repository is ralph's own");
+                git
+            }
+        }
     }
 
     fn providers_with(&self, state: StateDir) -> Providers {
@@ -153,7 +174,13 @@ impl App {
             toolchains: self.environment.toolchains(),
             clock: self.clock(),
             redactor: self.redactor(),
+            connections: self.source_connections.clone(),
         }
+    }
+
+    /// Returns the open connections to source hosts.
+    pub(crate) fn source_connections(&self) -> &SourceConnections {
+        &self.source_connections
     }
 
     /// Returns the factory of the models.

@@ -27,6 +27,7 @@ pub mod agent;
 mod app;
 pub mod checks;
 pub mod clock;
+mod clone_origin;
 pub mod config;
 mod error;
 pub mod follow;

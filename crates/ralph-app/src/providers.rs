@@ -5,31 +5,35 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ralph_core::plan::{ContainerPlan, PinnedSettings, RunPlan};
-use ralph_core::ports::{Clock, Model, PullRequest, SandboxProvider};
+use ralph_core::ports::{Clock, Model, PullRequest, SandboxProvider, Scm};
 use ralph_core::price::Price;
 use ralph_core::profile::ModelChoice;
 use ralph_core::repo_address::RemoteRepo;
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
-use ralph_engine::git::HostGit;
+use ralph_engine::git::{HostGit, RepositoryMirror};
 use ralph_engine::run::{ProfileSelector, Services};
 use ralph_engine::store::StateDir;
 use ralph_providers::docker::images::DockerImages;
 use ralph_providers::docker::{DockerEngine, DockerError};
 use ralph_providers::model::AbsentModel;
 use ralph_providers::sandbox::{DockerLimits, DockerProvider, DockerSettings, LocalProvider};
-use ralph_providers::scm::github::{GitHubClient, GitHubConnection, GitHubCredential};
+use ralph_providers::scm::github::{GitHubClient, GitHubConnection, GitHubCredential, GitHubHost};
 use ralph_providers::scm::{GitProgram, LocalScm};
 
 use crate::error::AppError;
 use crate::tokens::stores::{Keychain, SecretTool, TokenStore, find_program};
 
+mod absent_scm;
 pub mod gate_setup;
 pub mod model_keys;
 pub mod models;
+mod source_connections;
 
+pub use absent_scm::AbsentScm;
 use gate_setup::GateSetup;
 use models::ModelFactory;
+pub use source_connections::{RemoteSource, SourceConnection, SourceConnections};
 
 /// The factory of the concrete providers.
 pub struct Providers {
@@ -44,6 +48,8 @@ pub struct Providers {
     pub models: ModelFactory,
     pub clock: Arc<dyn Clock>,
     pub redactor: Redactor,
+    /// The open connections to source hosts.
+    pub connections: Arc<SourceConnections>,
 }
 
 /// The images of container sandboxes.
@@ -72,11 +78,9 @@ pub const SANDBOX_PROVIDERS: [&str; 2] = ["local", "docker"];
 impl Providers {
     /// Returns the host's git.
     pub fn git(&self) -> Result<HostGit, AppError> {
-        Ok(HostGit::new(
-            &self.search_path,
-            self.state.root().join("git/.gitconfig"),
-            self.home.clone(),
-        )?)
+        let config = self.state.root().join("git/.gitconfig");
+        let git = HostGit::new(&self.search_path, config, self.home.clone())?;
+        Ok(git.with_own_repositories(self.state.mirrors()))
     }
 
     /// Returns a sandbox provider by name.
@@ -220,8 +224,7 @@ impl Providers {
         gate_setup: GateSetup,
     ) -> Result<Services, AppError> {
         let settings = plan.settings.clone().unwrap_or_default();
-        let host = self.git()?;
-        let scm = self.local_scm(plan)?;
+        let (scm, host) = self.source_host(plan)?;
         Ok(Services {
             sandboxes: match gate_setup.egress {
                 Some(egress) if plan.sandbox == "docker" => {
@@ -237,14 +240,41 @@ impl Providers {
             agent: gate_setup.agent,
             fallback_agent: gate_setup.fallback_agent,
             gate: gate_setup.gate,
-            scm: Arc::new(scm),
+            scm,
             git: host,
             clock: self.clock.clone(),
             redactor: self.redactor.clone(),
         })
     }
 
-    /// Returns the source host of a plan's repository.
+    /// Returns the source host of a plan's repository, and the git that contacts it. The connection to
+    /// a host on the network was opened before.
+    pub fn source_host(&self, plan: &RunPlan) -> Result<(Arc<dyn Scm>, HostGit), AppError> {
+        let git = self.git()?;
+        let Some(repo) = plan.remote_repository() else {
+            return Ok((Arc::new(self.local_scm(plan)?), git));
+        };
+        match self.connections.get(&repo) {
+            Some(connection) => Ok((connection.scm, git.with_remote(connection.transport))),
+            None => {
+                let message = "this command does not contact the source host".to_owned();
+                Ok((Arc::new(AbsentScm::new(&repo, message)), git))
+            }
+        }
+    }
+
+    /// Returns the repository that has the files of a plan's base commit: that of the user, or the
+    /// mirror of one on a source host.
+    pub fn base_repository(&self, plan: &RunPlan) -> Result<PathBuf, AppError> {
+        if plan.remote_repository().is_none() {
+            return Ok(PathBuf::from(&plan.repo));
+        }
+        let (git, mirrors) = (self.git()?, self.state.mirrors());
+        let mirror = RepositoryMirror::new(&git, &mirrors, &plan.repo, &plan.base);
+        Ok(mirror.path().to_owned())
+    }
+
+    /// Returns the host of a plan's repository on this machine.
     pub fn local_scm(&self, plan: &RunPlan) -> Result<LocalScm, AppError> {
         let host = self.git()?;
         let (program, config) = host.program();
@@ -313,6 +343,17 @@ pub fn github_client(
             "correct `HTTPS_PROXY` or `HTTP_PROXY`",
         )
     })
+}
+
+/// Returns the source host of a repository on GitHub.
+pub fn github_host(
+    connection: GitHubConnection<'_>,
+    credential: GitHubCredential,
+    repo: RemoteRepo,
+) -> Result<GitHubHost, AppError> {
+    let remote = repo.git_url();
+    let client = github_client(connection, credential, repo)?;
+    Ok(GitHubHost::new(client, remote))
 }
 
 /// Returns the macOS keychain, if its program exists.

@@ -11,6 +11,7 @@ use crate::net::{Allowlist, EgressPolicy, ProviderTool};
 use crate::outage::OutagePolicy;
 use crate::ports::{Confinement, Isolation};
 use crate::profile::ModelChoice;
+use crate::repo_address::{RemoteRepo, RepoAddress};
 use crate::task::RunMode;
 
 /// The engine that does the work of an iteration.
@@ -307,6 +308,10 @@ pub struct RunPlan {
     pub agent: Option<AgentPlan>,
     /// Name of the source host.
     pub scm: String,
+    /// The kind and the source of the credential for the source host when the run was planned; `None`
+    /// for a repository on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scm_credential: Option<String>,
     pub delivery: Delivery,
     pub limits: BudgetLimits,
     /// `None` if there is nothing to install.
@@ -320,4 +325,23 @@ pub struct RunPlan {
     /// Plans of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<PinnedSettings>,
+}
+
+impl RunPlan {
+    /// Returns the repository on a source host; `None` for a repository on this machine.
+    pub fn remote_repository(&self) -> Option<RemoteRepo> {
+        remote_repository(&self.repo)
+    }
+}
+
+/// Returns the repository on a source host that the `repo` of a plan names. The path of a repository on
+/// this machine is absolute.
+pub fn remote_repository(repo: &str) -> Option<RemoteRepo> {
+    if !repo.starts_with("https://") {
+        return None;
+    }
+    match RepoAddress::parse(repo) {
+        Ok(RepoAddress::Remote(repo)) => Some(repo),
+        Ok(RepoAddress::Path(_)) | Err(_) => None,
+    }
 }

@@ -1,6 +1,7 @@
 //! The address of a repository as users and git write it: a GitHub address, or a path.
 
 use std::fmt;
+use std::net::Ipv4Addr;
 
 /// The longest accepted address, in bytes.
 const MAX_BYTES: usize = 1024;
@@ -46,7 +47,7 @@ pub enum RepoAddressError {
     /// The scheme is neither `https`, `ssh` nor `file`.
     #[error("it is neither an `https://` or `ssh` address, nor `owner/name`, nor a path")]
     Scheme,
-    /// The host is not a name.
+    /// The host is not a name, or is a link-local address.
     #[error("it has no valid host name")]
     Host,
     /// The path of the address is not that of a repository.
@@ -121,6 +122,11 @@ impl RemoteRepo {
             Some(port) => format!("{}:{port}", self.host),
             None => self.host.clone(),
         }
+    }
+
+    /// Returns the address for git.
+    pub fn git_url(&self) -> String {
+        format!("{self}.git")
     }
 
     /// Returns the repository with this `owner/name` on the same host.
@@ -223,7 +229,10 @@ fn remote(host: &str, port: Option<u16>, path: &str) -> Result<RemoteRepo, RepoA
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         !label.is_empty() && !label.starts_with('-') && label.bytes().all(is_plain)
     };
-    if !host.split('.').all(is_label) {
+    let is_link_local = host
+        .parse::<Ipv4Addr>()
+        .is_ok_and(|address| address.is_link_local());
+    if !host.split('.').all(is_label) || is_link_local {
         return Err(RepoAddressError::Host);
     }
     let (owner, name) = owner_and_name(path)?;
@@ -314,6 +323,9 @@ mod tests {
             ("ext::sh -c x", E::Scheme),
             ("host:o/r", E::Scheme),
             ("https://-x/o/r", E::Host),
+            ("https://169.254.169.254/o/r", E::Host),
+            ("git@169.254.169.254:o/r", E::Host),
+            ("ssh://-oProxyCommand=x/o/r", E::Host),
             ("https://host:x/o/r", E::Host),
             ("https://[::1]/o/r", E::Host),
             ("https://github.com/o", E::OwnerAndName),

@@ -24,7 +24,7 @@ use crate::torn_lines;
 mod format;
 mod seal;
 
-pub use format::{RALPH_VERSION, RunOutline};
+pub use format::{RALPH_VERSION, RunOutline, WorkingRepository};
 
 /// Why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -34,7 +34,9 @@ pub(crate) async fn restore_repository(
     }
     let existed = dir.repo().exists();
     let mirror = RepositoryMirror::new(&services.git, &dir.mirrors(), &plan.repo, &plan.base);
-    let shared = mirror.add_base(&plan.repo, &plan.run, &plan.base).await;
+    let remote = plan.remote_repository().map(|repo| repo.git_url());
+    let source = remote.as_deref().unwrap_or(&plan.repo);
+    let shared = mirror.add_base(source, &plan.run, &plan.base).await;
     if existed && shared.is_ok() && repo.is_complete(&plan.base, &head).await? {
         let message = format!(
             "the objects that the runs of `{}` share were damaged or missing; they were fetched again",

@@ -10,7 +10,7 @@ use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
 use crate::durable::{self, StoreError};
-use crate::journal::{self, JournalError, RunOutline};
+use crate::journal::{self, JournalError, RunOutline, WorkingRepository};
 use crate::linked_worktrees::LinkedWorktrees;
 pub use crate::run_lock::RunLock;
 
@@ -144,10 +144,14 @@ impl StateDir {
 
     /// Finds a run like [`Self::find`], but `last` and a task id mean a run of this repository if it has
     /// one: first of this work tree, then of its other ones.
-    pub fn find_near(&self, query: &str, repository: &Path) -> Result<RunId, FindError> {
+    pub fn find_near(
+        &self,
+        query: &str,
+        repository: &WorkingRepository,
+    ) -> Result<RunId, FindError> {
         let is_id = RunId::parse(query).is_some_and(|id| self.run(&id).journal().exists());
         let runs = if is_id { Vec::new() } else { self.runs()? };
-        let worktrees = LinkedWorktrees::find(repository);
+        let worktrees = LinkedWorktrees::find(&repository.path);
         let mut linked = None;
         for id in runs.into_iter().rev() {
             let outline = RunOutline::read(&self.run(&id).journal());

@@ -1,7 +1,7 @@
 //! A model API on loopback with scripted responses, byte for byte.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -120,7 +120,7 @@ impl FakeResponse {
         self
     }
 
-    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
         // Written at once, because a client that receives half a head waits for the rest.
         let mut head = Vec::new();
         write!(
@@ -267,8 +267,23 @@ fn serve_connection(
 }
 
 /// Reads a request; `None` if the connection was closed without one.
-pub(crate) fn read_request(connection: &mut impl Read) -> io::Result<Option<ReceivedRequest>> {
+fn read_request(connection: &mut impl Read) -> io::Result<Option<ReceivedRequest>> {
     let mut reader = BufReader::new(connection);
+    let Some((line, headers)) = read_head(&mut reader)? else {
+        return Ok(None);
+    };
+    let body = read_body(&mut reader, &headers)?;
+    Ok(Some(ReceivedRequest {
+        line,
+        headers,
+        body: String::from_utf8_lossy(&body).into_owned(),
+    }))
+}
+
+/// Reads the request line and the headers of a request; `None` if the connection was closed without one.
+pub(crate) fn read_head(
+    reader: &mut impl BufRead,
+) -> io::Result<Option<(String, BTreeMap<String, String>)>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -282,14 +297,18 @@ pub(crate) fn read_request(connection: &mut impl Read) -> io::Result<Option<Rece
         };
         headers.insert(name.to_lowercase(), value.trim().to_owned());
     }
+    Ok(Some((line.trim_end().to_owned(), headers)))
+}
+
+/// Reads a body of known length.
+pub(crate) fn read_body(
+    reader: &mut impl Read,
+    headers: &BTreeMap<String, String>,
+) -> io::Result<Vec<u8>> {
     let length = headers
         .get("content-length")
         .and_then(|length| ralph_core::parse_value(length));
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body)?;
-    Ok(Some(ReceivedRequest {
-        line: line.trim_end().to_owned(),
-        headers,
-        body: String::from_utf8_lossy(&body).into_owned(),
-    }))
+    Ok(body)
 }

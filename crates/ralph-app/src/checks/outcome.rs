@@ -3,7 +3,7 @@
 use ralph_core::ports::ProviderProblem;
 use ralph_core::secret::Redactor;
 
-use crate::error::AppError;
+use crate::error::{AppError, ErrorDetails};
 
 /// Receives the outcomes of checks while they run.
 pub trait CheckSink: Send {
@@ -74,7 +74,17 @@ impl From<ProviderProblem> for CheckOutcome {
 }
 
 impl From<AppError> for CheckOutcome {
-    fn from(error: AppError) -> Self {
-        Self::Failed(vec![error])
+    fn from(mut error: AppError) -> Self {
+        let details = std::mem::take(&mut *error.details);
+        let others = match details {
+            ErrorDetails::Others(others) => others,
+            details @ (ErrorDetails::None
+            | ErrorDetails::Findings { .. }
+            | ErrorDetails::BuildLog(_)) => {
+                *error.details = details;
+                Vec::new()
+            }
+        };
+        Self::Failed([error].into_iter().chain(others).collect())
     }
 }

@@ -348,6 +348,36 @@ impl Environment {
         self.get("no_proxy").or(self.get("NO_PROXY"))
     }
 
+    /// Returns the variables with proxies and certificates for git. Debian's git is built with GnuTLS
+    /// and reads the certificates only from its own variables.
+    pub fn transport_variables(&self) -> BTreeMap<String, String> {
+        /// The variables with proxies.
+        const PROXIES: [&str; 8] = [
+            "ALL_PROXY",
+            "HTTPS_PROXY",
+            "HTTP_PROXY",
+            "NO_PROXY",
+            "all_proxy",
+            "http_proxy",
+            "https_proxy",
+            "no_proxy",
+        ];
+        /// The variables with certificates, and those of git.
+        const CERTIFICATES: [(&str, &str); 2] = [
+            ("SSL_CERT_FILE", "GIT_SSL_CAINFO"),
+            ("SSL_CERT_DIR", "GIT_SSL_CAPATH"),
+        ];
+        let proxies = PROXIES
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), self.get(name)?.to_owned())));
+        let certificates = CERTIFICATES.into_iter().flat_map(|(name, git_name)| {
+            let path = self.get(name).map(|path| self.directory.join(path));
+            let path = path.map(|path| path.to_string_lossy().into_owned());
+            [name, git_name].map(|name| Some((name.to_owned(), path.clone()?)))
+        });
+        proxies.chain(certificates.flatten()).collect()
+    }
+
     /// Returns the variables with the locations of toolchains: as set, or the default locations.
     pub fn toolchains(&self) -> BTreeMap<String, String> {
         let default_location = |directory: &str| {

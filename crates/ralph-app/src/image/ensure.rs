@@ -30,6 +30,7 @@ pub(crate) async fn ensure_image(
     progress: ImageProgressSink<'_>,
     (app, providers): (&App, &Providers),
 ) -> Result<(), AppError> {
+    let repository = providers.base_repository(plan)?;
     let Some(container) = &mut plan.container else {
         return Ok(());
     };
@@ -41,7 +42,7 @@ pub(crate) async fn ensure_image(
             "correct `sandbox_image` in the task file, or `image` in ralph.toml",
         )
     })?;
-    let mut project = load_project(plan.repo.as_ref(), &plan.base, providers).await?;
+    let mut project = load_project(&repository, &plan.base, providers).await?;
     // The branch may have moved since the user's approval.
     if let Some(proposal) = unapproved_image(&project.config, &app.layers()) {
         return Err(AppError::usage(
@@ -52,7 +53,7 @@ pub(crate) async fn ensure_image(
     }
     // After the approval, which is about the files of `.agent-loop` only.
     if project.config.image_source() == Some(ImageSource::Dockerfile) {
-        let source = (plan.repo.as_ref(), &plan.base);
+        let source = (repository.as_path(), &plan.base);
         add_dependency_files(&mut project.config, source, &providers.git()?).await?;
     }
     let recipe = ImageRecipe {

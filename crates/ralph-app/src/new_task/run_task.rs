@@ -42,7 +42,7 @@ pub async fn create_for_run(
     let directory = app.environment().working_dir();
     let named = request.repo.as_deref();
     let start = match named {
-        Some(named) => local_path(named, directory)?,
+        Some(named) => local_path(named, app.environment(), "a task of one sentence")?,
         None => directory.to_owned(),
     };
     let top = top_level(&start, &app.git_read_only()).await?;

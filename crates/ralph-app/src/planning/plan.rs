@@ -24,8 +24,8 @@ use super::{
 use crate::agent::AgentAccess;
 use crate::app::App;
 use crate::error::AppError;
-use crate::providers::Providers;
 use crate::providers::models::{ModelFactory, absolute_script, agent_model_name, listed_price};
+use crate::providers::{Providers, RemoteSource};
 
 /// The use of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct PlannedRun {
     pub access: Option<AgentAccess>,
     /// Facts that the user should know before the run starts.
     pub notices: Vec<String>,
+    /// `None` for a repository on this machine.
+    pub remote: Option<RemoteSource>,
 }
 
 /// Completes the plan of a new run, and finds the agent's login. Rejects a plan that contains a secret.
@@ -60,11 +62,12 @@ pub async fn plan_run(
     // After the login, so that the redactor knows its credential.
     let providers = app.providers()?;
     let parts = (file.as_path(), &task);
-    let (plan, choice, notices) =
+    let (plan, choice, notices, remote) =
         complete(request, parts, access.as_ref(), (app, &providers), purpose).await?;
     secrets::refuse_in_plan(&plan, &providers.redactor)?;
     Ok(PlannedRun {
         plan,
+        remote,
         task,
         choice,
         access,
@@ -72,13 +75,16 @@ pub async fn plan_run(
     })
 }
 
+/// A plan with its model, the notices, and the facts of a source host.
+type CompletedPlan = (RunPlan, ModelChoice, Vec<String>, Option<RemoteSource>);
+
 async fn complete(
     request: &RunRequest,
     (file, task): (&Path, &TaskFile),
     access: Option<&AgentAccess>,
     (app, providers): (&App, &Providers),
     purpose: PlanPurpose,
-) -> Result<(RunPlan, ModelChoice, Vec<String>), AppError> {
+) -> Result<CompletedPlan, AppError> {
     let git = providers.git()?;
     require_git(&git).await?;
     secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &providers.redactor)?;
@@ -97,9 +103,15 @@ async fn complete(
     }
     let model_key = providers.models.key_status(&choice);
     let source = SourceRepository::find(request, task, file, &git, app).await?;
+    require_usable(&source, purpose)?;
     require_agent_script(access, &source, &git, purpose).await?;
-    let wanted = unprotected_branch(task, app)?;
-    let branch = free_branch(&wanted, &source.path, &git, providers).await?;
+    let wanted = task.contract.branch(task.title.as_deref());
+    let repo = source.location();
+    let taken = source.remote.as_ref().map(|remote| remote.taken.as_slice());
+    let branch = free_branch(&wanted, (&repo, taken), &git, providers).await?;
+    require_unprotected(&branch, app)?;
+    let source_host = source.remote.as_ref();
+    let scm_credential = source_host.and_then(|remote| remote.credential.clone());
     let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
     let (network, unused_list_notice) = network.unzip();
     let setup = setup::plan_setup(contract, &source, network.as_ref(), &git, app).await?;
@@ -118,7 +130,7 @@ async fn complete(
         title: (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string()),
         task_file: file.to_string_lossy().into_owned(),
         contract: contract::digest(task),
-        repo: source.path.to_string_lossy().into_owned(),
+        repo,
         base_branch: source.base_branch,
         base: source.base,
         branch,
@@ -131,7 +143,8 @@ async fn complete(
         agent,
         model: choice.model.clone(),
         model_key: model_key.and_then(|status| status.found_in),
-        scm: "local".into(),
+        scm: source_host.map_or("local", |remote| remote.scm).to_owned(),
+        scm_credential,
         delivery: delivery_for(contract),
         limits: contract.limits().changed_by(&request.limits),
         setup: setup.plan,
@@ -140,7 +153,16 @@ async fn complete(
         mode: contract.mode,
         settings: Some(pinned_settings::pin_settings(app)?),
     };
-    Ok((plan, choice, notices))
+    Ok((plan, choice, notices, source.remote))
+}
+
+/// Rejects a start with a repository that its source host does not permit to use.
+fn require_usable(source: &SourceRepository, purpose: PlanPurpose) -> Result<(), AppError> {
+    let problems = source.remote.iter().flat_map(|remote| &remote.problems);
+    match AppError::combine(problems.cloned()) {
+        Some(error) if purpose == PlanPurpose::Start => Err(error),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Rejects a start with an agent whose script is not committed.
@@ -161,12 +183,11 @@ async fn require_agent_script(
     }
 }
 
-/// Returns the name of the task's branch. Rejects one that the settings protect.
-fn unprotected_branch(task: &TaskFile, app: &App) -> Result<String, AppError> {
-    let branch = task.contract.branch(task.title.as_deref());
+/// Rejects a branch that the settings protect.
+fn require_unprotected(branch: &str, app: &App) -> Result<(), AppError> {
     let git = app.settings()?.git;
-    let Some(pattern) = git.protecting(&branch) else {
-        return Ok(branch);
+    let Some(pattern) = git.protecting(branch) else {
+        return Ok(());
     };
     Err(AppError::usage(
         format!("branch `{branch}` is protected"),

@@ -1,29 +1,39 @@
 //! The repository and the base commit of a run.
+//!
+//! `--repo` and `repo_url` are addresses: a URL, `owner/name` on github.com, or a path; a path of two parts
+//! starts with `./`. Without them, the repository is the one that contains the task file.
 
 use std::path::{Path, PathBuf};
 
 use ralph_core::id::CommitId;
 use ralph_core::image::ProjectConfig;
-use ralph_core::task::TaskFile;
+use ralph_core::repo_address::RepoAddress;
+use ralph_core::task::{RepoUrl, TaskFile};
 use ralph_engine::git::{GitError, HostGit};
 use ralph_engine::journal::RunOutline;
 use ralph_engine::linked_worktrees::LinkedWorktrees;
 
+use super::remote_source::find_remote;
 use super::repository;
 use crate::app::App;
+use crate::config::Environment;
 use crate::error::AppError;
 use crate::format;
 use crate::planning::RunRequest;
-use crate::providers::Providers;
+use crate::providers::{Providers, RemoteSource};
 
 /// The repository that a run starts from.
+#[derive(Debug, Clone)]
 pub struct SourceRepository {
-    /// The top level of the work tree, or a bare repository.
+    /// The top level of the work tree, a bare repository, or the mirror of a repository on a source
+    /// host.
     pub path: PathBuf,
     /// The branch that the run starts from.
     pub base_branch: String,
     /// The commit of the base branch.
     pub base: CommitId,
+    /// `None` for a repository on this machine.
+    pub remote: Option<RemoteSource>,
 }
 
 impl SourceRepository {
@@ -35,14 +45,13 @@ impl SourceRepository {
         git: &HostGit,
         app: &App,
     ) -> Result<Self, AppError> {
-        let named = request.repo.clone().or_else(|| {
-            task.contract
-                .repo_url
-                .as_ref()
-                .map(|url| url.as_str().to_owned())
-        });
-        let path = match named {
-            Some(named) => local_path(&named, app.environment().working_dir())?,
+        let path = match Self::address(request, task) {
+            Some(named) => match parse_address(named)? {
+                RepoAddress::Remote(repo) => {
+                    return Ok(find_remote(&repo, task, app).await?.into());
+                }
+                RepoAddress::Path(path) => expand_path(&path, app.environment()),
+            },
             None => file.parent().unwrap_or(Path::new("/")).to_owned(),
         };
         let path = top_level(&path, git).await?;
@@ -56,11 +65,37 @@ impl SourceRepository {
             path,
             base_branch,
             base,
+            remote: None,
         })
+    }
+
+    /// Returns the address that the user or the task names.
+    fn address<'a>(request: &'a RunRequest, task: &'a TaskFile) -> Option<&'a str> {
+        let url = task.contract.repo_url.as_ref();
+        request.repo.as_deref().or(url.map(RepoUrl::as_str))
+    }
+
+    /// Returns whether the repository of a request or a task is on a source host.
+    pub(crate) fn is_remote(request: &RunRequest, task: &TaskFile) -> bool {
+        let address = Self::address(request, task).map(RepoAddress::parse);
+        matches!(address, Some(Ok(RepoAddress::Remote(_))))
+    }
+
+    /// Returns the repository as the plan names it: its path, or its address on a source host.
+    pub fn location(&self) -> String {
+        match &self.remote {
+            Some(remote) => remote.repo.to_string(),
+            None => self.path.to_string_lossy().into_owned(),
+        }
     }
 
     /// Returns the differences between the user's working directory and a sandbox.
     pub(crate) async fn notices(&self, git: &HostGit, task_file: &Path) -> Vec<String> {
+        if let Some(remote) = &self.remote {
+            let mut notices = remote.notices.clone();
+            notices.extend(repository::work_tree_notices(&self.path, &self.base, git).await);
+            return notices;
+        }
         let mut notices = self.uncommitted(git, task_file).await;
         notices.extend(self.uncommitted_image_files(git).await);
         notices.extend(repository::work_tree_notices(&self.path, &self.base, git).await);
@@ -125,18 +160,56 @@ impl SourceRepository {
     }
 }
 
-/// Returns the path of a repository that is named by path or `file://` URL.
-pub fn local_path(named: &str, directory: &Path) -> Result<PathBuf, AppError> {
-    let remote = named.contains("://") && !named.starts_with("file://");
-    if remote || named.starts_with("git@") {
-        let shown = named.rsplit('@').next().unwrap_or(named);
-        return Err(AppError::usage(
-            format!("repository `{shown}` is not available"),
-            "this version supports only repositories on this machine",
-            "clone it, then use `--repo PATH`",
-        ));
+impl From<RemoteSource> for SourceRepository {
+    fn from(remote: RemoteSource) -> Self {
+        Self {
+            path: remote.mirror.clone(),
+            base_branch: remote.base_branch.clone(),
+            base: remote.base.clone(),
+            remote: Some(remote),
+        }
     }
-    Ok(directory.join(named.trim_start_matches("file://")))
+}
+
+/// Parses the address of a repository that the user wrote. The error does not repeat a password.
+pub fn parse_address(named: &str) -> Result<RepoAddress, AppError> {
+    RepoAddress::parse(named).map_err(|error| {
+        let shown = named.rsplit('@').next().unwrap_or(named);
+        AppError::usage(
+            format!("`{shown}` is not the address of a repository"),
+            error.to_string(),
+            "write `https://HOST/OWNER/NAME`, `OWNER/NAME` for github.com, or a path such as `./NAME`",
+        )
+    })
+}
+
+/// Returns the path of a repository on this machine. Rejects one on a source host; `purpose` is the
+/// operation that needs the files.
+pub fn local_path(
+    named: &str,
+    environment: &Environment,
+    purpose: &str,
+) -> Result<PathBuf, AppError> {
+    match parse_address(named)? {
+        RepoAddress::Path(path) => Ok(expand_path(&path, environment)),
+        RepoAddress::Remote(repo) => Err(AppError::usage(
+            format!("repository `{repo}` cannot be used here"),
+            format!("{purpose} needs a repository on this machine"),
+            format!(
+                "clone it and use `--repo PATH`; for a path, write `./{}`",
+                repo.full_name()
+            ),
+        )),
+    }
+}
+
+/// Returns the absolute path of a path that the user wrote.
+fn expand_path(path: &str, environment: &Environment) -> PathBuf {
+    let path = Path::new(path);
+    match (path.strip_prefix("~"), environment.home()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        (Ok(_) | Err(_), _) => environment.working_dir().join(path),
+    }
 }
 
 /// Returns the top level of the repository that contains a directory.
@@ -234,28 +307,19 @@ pub(crate) async fn base_commit(
     })
 }
 
-/// Returns the wanted branch name, or the first unused one with the suffix `-v2`, `-v3`…
+/// Returns the wanted branch name, or the first unused one with the suffix `-v2`, `-v3`… `taken` are the
+/// branches of a source host; those of a repository on this machine are read.
 pub(crate) async fn free_branch(
     wanted: &str,
-    repo: &Path,
+    (repo, taken): (&str, Option<&[String]>),
     git: &HostGit,
     providers: &Providers,
 ) -> Result<String, AppError> {
-    let mut taken: Vec<String> = git
-        .run_as_user(
-            repo,
-            &[
-                "for-each-ref",
-                "--format=%(refname:lstrip=2)",
-                "refs/heads/",
-            ],
-        )
-        .await
-        .map_err(|error| repository::unreadable(repo, &error))?
-        .lines()
-        .map(str::to_owned)
-        .collect();
-    let worktrees = LinkedWorktrees::find(repo);
+    let mut taken = match taken {
+        Some(taken) => taken.to_vec(),
+        None => branches(Path::new(repo), git).await?,
+    };
+    let worktrees = LinkedWorktrees::find(Path::new(repo));
     for id in providers.state.runs()? {
         let outline = RunOutline::read(&providers.state.run(&id).journal());
         if outline.is_of_any(&worktrees) {
@@ -267,4 +331,15 @@ pub(crate) async fn free_branch(
         .chain(numbered)
         .find(|name| !taken.contains(name));
     Ok(free.unwrap_or_else(|| wanted.to_owned()))
+}
+
+async fn branches(repo: &Path, git: &HostGit) -> Result<Vec<String>, AppError> {
+    let args = [
+        "for-each-ref",
+        "--format=%(refname:lstrip=2)",
+        "refs/heads/",
+    ];
+    let listed = git.run_as_user(repo, &args).await;
+    let listed = listed.map_err(|error| repository::unreadable(repo, &error))?;
+    Ok(listed.lines().map(str::to_owned).collect())
 }

@@ -24,10 +24,24 @@ pub struct DiscardReport {
     pub sandboxes: Vec<String>,
     /// The number of the closed pull request.
     pub pull: Option<u64>,
+    /// The branch and the pull request of a source host, which stay there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<RemainingOnHost>,
 }
 
-/// Removes branch and sandboxes of a run that no process works on, and closes its pull request. An
-/// unfinished run is stopped first. Repeating it completes an interrupted removal.
+/// The results of a discarded run on a source host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RemainingOnHost {
+    pub repo: String,
+    /// The pushed branch.
+    pub branch: String,
+    /// The address of the pull request.
+    pub pull: Option<String>,
+}
+
+/// Removes branch and sandboxes of a run that no process works on, and closes its pull request. On a
+/// source host, nothing is removed or closed: others may use it already. An unfinished run is stopped
+/// first. Repeating it completes an interrupted removal.
 pub async fn discard_run(query: &str, app: &App) -> Result<DiscardReport, AppError> {
     let dir = app.find_run(query)?;
     let state = dir.state()?;
@@ -50,7 +64,10 @@ pub async fn discard_run(query: &str, app: &App) -> Result<DiscardReport, AppErr
         let removed = repository.remove_branch(name, commit).await;
         removed.map_err(|error| repository_error(&plan, "remove the branch in", &error))?;
     }
-    set_pull_state(&dir, &mut journal, PullState::Closed, app).await?;
+    let is_remote = plan.remote_repository().is_some();
+    if !is_remote {
+        set_pull_state(&dir, &mut journal, PullState::Closed, app).await?;
+    }
     if !journal.state().discarded {
         journal.append(DeliveryEvent::Discarded {
             branch: plan.branch.clone(),
@@ -61,7 +78,23 @@ pub async fn discard_run(query: &str, app: &App) -> Result<DiscardReport, AppErr
         run: plan.run,
         branch,
         sandboxes,
-        pull: journal.state().pull.as_ref().map(|pull| pull.number),
+        pull: journal
+            .state()
+            .pull
+            .as_ref()
+            .map(|pull| pull.number)
+            .filter(|_| !is_remote),
+        remaining: remaining_on_host(&state),
+    })
+}
+
+fn remaining_on_host(state: &RunState) -> Option<RemainingOnHost> {
+    let repo = state.plan.remote_repository()?;
+    state.pushed.as_ref()?;
+    Some(RemainingOnHost {
+        repo: repo.to_string(),
+        branch: state.plan.branch.clone(),
+        pull: state.pull.as_ref().map(|pull| pull.url.clone()),
     })
 }
 

@@ -61,6 +61,7 @@ pub async fn merge_run(
     app: &App,
 ) -> Result<MergeReport, AppError> {
     let dir = app.find_run(query)?;
+    refuse_remote(&dir.state()?)?;
     // Opened first, so that no process can continue the run meanwhile.
     let mut journal = Journal::open(&dir, app.clock(), app.redactor())?;
     let state = journal.state();
@@ -96,6 +97,26 @@ pub async fn merge_run(
         worktree,
         pull: journal.state().pull.as_ref().map(|pull| pull.number),
     })
+}
+
+/// Rejects a run whose pull request is on a source host: its rules and reviews apply there.
+fn refuse_remote(state: &RunState) -> Result<(), AppError> {
+    let plan = &state.plan;
+    let Some(repo) = plan.remote_repository() else {
+        return Ok(());
+    };
+    let fix = match &state.pull {
+        Some(pull) => format!("merge it at {}", pull.url),
+        None => format!("merge branch `{}` at {repo}", plan.branch),
+    };
+    Err(AppError::usage(
+        format!("cannot merge run `{}` from here", plan.run),
+        format!(
+            "its repository is on {}, where reviews and branch rules apply",
+            repo.host()
+        ),
+        fix,
+    ))
 }
 
 /// A branch and the commits to merge.

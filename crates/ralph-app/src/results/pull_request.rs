@@ -1,4 +1,4 @@
-//! The pull request of a run, as recorded on this machine.
+//! The pull request of a run: its record on this machine, or the one of its source host.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,9 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::error::AppError;
+use crate::planning::pinned_settings;
 use crate::providers::PullRecord;
+use crate::scm;
 
 /// A pull request with its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,8 +26,9 @@ pub struct PullRequestReport {
     pub number: u64,
     pub state: PullState,
     pub title: String,
-    /// Markdown.
-    pub body: String,
+    /// Markdown; `None` if only the source host has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
     /// The branch to merge.
     pub head: String,
     /// The target branch.
@@ -33,8 +36,11 @@ pub struct PullRequestReport {
     pub commit: String,
     pub labels: Vec<String>,
     pub url: String,
-    pub opened_at: jiff::Timestamp,
-    pub updated_at: jiff::Timestamp,
+    /// `None` if only the source host knows it, here and below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opened_at: Option<jiff::Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<jiff::Timestamp>,
 }
 
 /// Returns the pull request of a run with its present state.
@@ -52,6 +58,9 @@ pub async fn pull_request(
             format!("see the changes with `ralph diff {run}`"),
         ));
     };
+    if state.plan.remote_repository().is_some() {
+        return Ok(remote_pull_request(state, pull, app).await);
+    }
     let PullRecord {
         number,
         head,
@@ -70,15 +79,61 @@ pub async fn pull_request(
         // The journal may already know that the branch was merged, while a process works on the run.
         state: pull.state,
         title,
-        body,
+        body: Some(body),
         head,
         base,
         commit: commit.to_string(),
         labels,
         url: pull.url.clone(),
-        opened_at,
-        updated_at,
+        opened_at: Some(opened_at),
+        updated_at: Some(updated_at),
     })
+}
+
+/// Returns the pull request of a run on a source host. If the host cannot be asked, it has the state
+/// that the run knows.
+async fn remote_pull_request(
+    state: &RunState,
+    known: &PullRequest,
+    app: &App,
+) -> PullRequestReport {
+    let plan = &state.plan;
+    let pull = match current_pull(plan, known, app).await {
+        Ok(pull) => pull,
+        Err(error) => {
+            tracing::warn!(%error, "the state of the pull request is the last known one");
+            known.clone()
+        }
+    };
+    PullRequestReport {
+        run: plan.run.clone(),
+        number: pull.number,
+        state: pull.state,
+        title: plan.title.clone(),
+        body: None,
+        head: plan.branch.clone(),
+        base: plan.base_branch.clone(),
+        commit: pull.head.to_string(),
+        labels: Vec::new(),
+        url: pull.url,
+        opened_at: None,
+        updated_at: None,
+    }
+}
+
+async fn current_pull(
+    plan: &RunPlan,
+    known: &PullRequest,
+    app: &App,
+) -> Result<PullRequest, AppError> {
+    let (_, app) = pinned_settings::for_existing_run(plan, app)?;
+    scm::connect_for_plan(plan, &app).await?;
+    let (scm, _) = app.providers()?.source_host(plan)?;
+    let Some(host) = scm.source_host() else {
+        return Ok(known.clone());
+    };
+    let pull = host.pull(known.number).await;
+    pull.map_err(|error| AppError::runtime("cannot read the pull request", error.to_string(), ""))
 }
 
 /// Closes the pull request as merged if its commit is part of the target branch by now. Only the

@@ -243,7 +243,9 @@ impl PendingAdoption {
                 commit: saved.commit.clone(),
             },
             sandbox: sandbox.as_ref().map(|sandbox| sandbox.id().clone()),
-            repo: (state.plan.repo != source).then_some(source),
+            // A run of a source host stays there, whatever clone its files came from.
+            repo: (state.plan.repo != source && state.plan.remote_repository().is_none())
+                .then_some(source),
             claimed: None,
             missing,
         };

@@ -1,8 +1,6 @@
 //! Creates a planned run with a unique id and branch, even if other processes start runs at the
 //! same time.
 
-use std::path::Path;
-
 use ralph_core::event::{Event, RunEvent};
 use ralph_core::id::RunId;
 use ralph_core::plan::RunPlan;
@@ -57,6 +55,7 @@ pub(super) async fn create(
         task,
         choice,
         notices,
+        remote,
         ..
     } = planned;
     let git = providers.git()?;
@@ -67,7 +66,9 @@ pub(super) async fn create(
     {
         return Err(other.refusal());
     }
-    plan.branch = planning::free_branch(&wanted, Path::new(&plan.repo), &git, providers).await?;
+    let taken = remote.as_ref().map(|remote| remote.taken.as_slice());
+    let repo = (plan.repo.as_str(), taken);
+    plan.branch = planning::free_branch(&wanted, repo, &git, providers).await?;
     dir.create()?;
     PinnedTask::pin(dir, plan.task_file.clone().into(), task)?;
     let mut journal = Journal::create(

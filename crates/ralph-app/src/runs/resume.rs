@@ -14,6 +14,7 @@ use crate::error::AppError;
 use crate::planning::{pinned_settings, secrets, worker};
 use crate::providers::gate_setup::pin_prices;
 use crate::prune;
+use crate::scm;
 use crate::steering::{self, SteerReport};
 
 /// The result of a request to resume a run.
@@ -45,6 +46,7 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
         None => None,
     };
     app.load_model_keys().await?;
+    scm::connect_for_plan(&plan, &app).await?;
     let providers = app.providers()?;
     let mut journal = Journal::open(&dir, providers.clock.clone(), providers.redactor.clone())?;
     let state = journal.state();

@@ -11,12 +11,13 @@ use super::notify::Notifier;
 use super::ready_run::ReadyRun;
 use crate::app::App;
 use crate::checks::{StartFindings, check_start};
-use crate::error::AppError;
+use crate::error::{AppError, ErrorKind};
 use crate::image::{self, ImageProgressSink};
-use crate::planning::{self, PlanPurpose, PlannedRun, RunRequest};
+use crate::planning::{self, PlanPurpose, PlannedRun, RunRequest, SourceRepository};
 use crate::providers::Providers;
 use crate::providers::gate_setup::pin_prices;
 use crate::prune;
+use crate::scm;
 
 /// A planned run to start.
 pub struct RunStart {
@@ -44,26 +45,37 @@ pub async fn plan_start(
 
 /// A plan that is only shown, and everything that prevents its start.
 pub struct PlanPreview {
-    pub planned: PlannedRun,
+    /// `None` if the repository is on a source host and cannot be read, so that the base is unknown.
+    pub planned: Option<PlannedRun>,
     /// The errors that the start would return.
     pub missing: Vec<AppError>,
 }
 
-/// Completes the plan of a run that does not start. A missing key, login or container engine is
-/// reported with the plan; a task that the linter rejects, or a repository that cannot be read, is an
-/// error.
+/// Completes the plan of a run that does not start. A missing key, login or container engine, and a
+/// repository on a source host that cannot be used, are reported with the plan; a task that the linter
+/// rejects, or a repository on this machine that cannot be read, is an error.
 pub async fn preview_start(
     request: &RunRequest,
     task: (PathBuf, TaskFile),
     app: &App,
 ) -> Result<PlanPreview, AppError> {
     let StartFindings { errors, notices } = check_start(request, app).await;
-    let mut planned = planning::plan_run(request, task, app, PlanPurpose::Preview).await?;
-    planned.notices.extend(notices);
-    Ok(PlanPreview {
-        planned,
-        missing: errors,
-    })
+    let is_remote = SourceRepository::is_remote(request, &task.1);
+    let mut missing = errors;
+    let planned = match planning::plan_run(request, task, app, PlanPurpose::Preview).await {
+        Ok(mut planned) => {
+            planned.notices.extend(notices);
+            Some(planned)
+        }
+        Err(error) if is_remote && error.kind == ErrorKind::Runtime => {
+            if !missing.contains(&error) {
+                missing.push(error);
+            }
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(PlanPreview { planned, missing })
 }
 
 /// Reserves an id, builds a missing image, opens the gate and creates the journal. `progress`
@@ -108,6 +120,7 @@ async fn prepare_in(
         .set_up_gate(&planned.plan, access, dir.root())
         .await?;
     let prices = gate_setup.unpinned_prices.take();
+    scm::connect_for_plan(&planned.plan, app).await?;
     let services = providers.services(&planned.plan, &planned.choice, gate_setup)?;
     planned
         .notices

@@ -2,6 +2,7 @@
 
 use ralph_core::image::ImageEffort;
 use ralph_core::plan::RunPlan;
+use ralph_core::repo_address::RepoAddress;
 use ralph_engine::journal::{JournalError, RunOutline};
 use ralph_engine::store::StateDir;
 
@@ -122,10 +123,18 @@ impl UnfinishedRun {
             .model
             .as_ref()
             .map(|model| absolute_script(model, directory));
-        let repo = request.repo.as_ref().map(|repo| {
-            let path = directory.join(repo.trim_start_matches("file://"));
-            path.canonicalize().unwrap_or(path).display().to_string()
-        });
+        let repo = request
+            .repo
+            .as_deref()
+            .map(|repo| match RepoAddress::parse(repo) {
+                Ok(RepoAddress::Remote(repo)) => repo.to_string(),
+                Ok(RepoAddress::Path(path)) => {
+                    let path = directory.join(path);
+                    path.canonicalize().unwrap_or(path).display().to_string()
+                }
+                // It differs from every planned one.
+                Err(_) => repo.to_owned(),
+            });
         let differs =
             |given: Option<&String>, planned: &str| given.is_some_and(|given| given != planned);
         let agent = self.plan.agent.as_ref();

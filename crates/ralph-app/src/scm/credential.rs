@@ -46,6 +46,16 @@ pub(super) enum CredentialKind {
 }
 
 impl CredentialKind {
+    /// Returns whether the role of a user in a repository limits the credential.
+    pub(super) fn has_role(self) -> bool {
+        match self {
+            Self::App | Self::InstallationToken => false,
+            Self::ClassicToken | Self::FineGrainedToken | Self::OauthToken | Self::OtherToken => {
+                true
+            }
+        }
+    }
+
     fn of_token(token: &Secret) -> Self {
         let prefixes = [
             ("ghp_", Self::ClassicToken),

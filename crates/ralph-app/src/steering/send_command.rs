@@ -22,6 +22,7 @@ use crate::error::AppError;
 use crate::follow::{JournalFollower, POLL_INTERVAL};
 use crate::planning::pinned_settings;
 use crate::providers::gate_setup::GateSetup;
+use crate::scm;
 
 /// The outcome of a command.
 pub enum SentCommandOutcome {
@@ -74,6 +75,7 @@ pub async fn send_command(
         return Ok(SentCommandOutcome::Done(done));
     }
     let (plan, app) = pinned_settings::for_existing_run(&state.plan, app)?;
+    scm::connect_for_plan(&plan, &app).await?;
     let providers = app.providers()?;
     let services = if command_file.command.traits().offline == OfflineCommand::CallsModel {
         app.load_model_keys().await?;

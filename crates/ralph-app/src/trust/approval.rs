@@ -1,6 +1,6 @@
 //! Reviews the proposals that a run would use.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ralph_core::net::AllowlistEntry;
 use ralph_core::plan::EngineKind;
@@ -50,7 +50,11 @@ pub async fn review_run(
         }
     };
     let repository = source.as_ref().filter(|_| request.repo.is_none());
-    let repository = repository.map(|source| source.path.as_path());
+    let repository = repository.map(|source| PathBuf::from(source.location()));
+    let is_origin = repository
+        .as_deref()
+        .is_some_and(|repository| is_origin(repository, app));
+    let repository = repository.as_deref().filter(|_| !is_origin);
     review.add_task(file, &task.contract, repository, (&layers, scope))?;
     if let Some(source) = &source {
         review
@@ -58,6 +62,13 @@ pub async fn review_run(
             .await;
     }
     Ok(review)
+}
+
+/// Returns whether a repository is the one on a source host that the working directory is a clone of.
+pub fn is_origin(repository: &Path, app: &App) -> bool {
+    let working = app.working_repository();
+    let origin = working.and_then(|repository| repository.origin);
+    origin.is_some_and(|origin| Path::new(&origin) == repository)
 }
 
 /// Returns the error of a run that may not start.

@@ -6,5 +6,5 @@
 mod approval;
 mod review;
 
-pub use approval::{approve_host, proposal_text, refusal_error, review_run};
+pub use approval::{approve_host, is_origin, proposal_text, refusal_error, review_run};
 pub use review::{ReviewScope, TrustReview, unapproved_image};

@@ -91,8 +91,12 @@ pub struct GitLogin {
 /// Provides the credential of git when git asks for it.
 #[async_trait]
 pub trait GitCredential: Send + Sync {
-    /// Returns a credential that is valid now. After a rejection the source is read once more.
+    /// Returns a credential that is valid now.
     async fn login(&self) -> Result<GitLogin, ScmError>;
+    /// Returns a credential after the host rejected the last one. The source is read once more.
+    async fn renew(&self) -> Result<GitLogin, ScmError> {
+        self.login().await
+    }
 }
 
 /// A source host.
@@ -117,7 +121,7 @@ pub trait Scm: Send + Sync {
     }
     /// Checks that a branch may be pushed: it is neither checked out nor protected.
     async fn check_push(&self, branch: &str) -> Result<(), ScmError>;
-    /// Returns the pull request of a branch, if any.
+    /// Returns the open pull request of a branch, or else the newest one, if any.
     async fn find(&self, head: &str) -> Result<Option<PullRequest>, ScmError>;
     /// Opens a pull request, or adopts and updates the one that exists for the branch.
     async fn open(&self, draft: &PullDraft) -> Result<PullRequest, ScmError>;

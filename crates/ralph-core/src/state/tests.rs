@@ -39,6 +39,7 @@ fn plan() -> RunPlan {
         model: "scripted:x".into(),
         model_key: None,
         scm: "local".into(),
+        scm_credential: None,
         delivery: Delivery::PullRequest,
         limits: BudgetLimits::default(),
         setup: None,

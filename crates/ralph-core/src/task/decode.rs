@@ -129,7 +129,7 @@ fn repo_url(root: &mut FrontMatterSection<'_, '_>) -> Option<RepoUrl> {
         let fix = if error == RepoUrlError::Credentials {
             "write `https://host/owner/name`; credentials come from the environment"
         } else {
-            "write `https://host/owner/name` or a path"
+            "write `https://host/owner/name`, `owner/name` or a path"
         };
         let finding = LintFinding::error("invalid-repo-url", format!("`repo_url` {error}"), fix);
         root.report(finding, text.location);

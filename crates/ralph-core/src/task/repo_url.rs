@@ -1,16 +1,18 @@
-//! The location of a task's repository: an address or a path, and nothing that git could interpret
-//! as a command.
+//! The location of a task's repository: an address, `owner/name` or a path, and nothing that git could
+//! interpret as a command.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::repo_address::{RepoAddress, RepoAddressError};
+
 /// The longest accepted address, in bytes.
 const MAX_BYTES: usize = 1024;
 
-/// The location of a repository: `https://host/path`, `file:///path` or a path. It never contains a
-/// credential.
+/// The location of a repository: an `https` or `ssh` address, `owner/name`, `file:///path` or a path. It
+/// never contains a credential.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct RepoUrl(String);
@@ -31,8 +33,8 @@ pub enum RepoUrlError {
     /// Contains a user name, password or token.
     #[error("contains a user name or password")]
     Credentials,
-    /// `ssh://`, `git://`, `http://`, `ext::`, `user@host:path` and so on.
-    #[error("is neither an `https://` address nor a path")]
+    /// `git://`, `http://`, `ext::`, `host:path` and so on.
+    #[error("is neither an `https://` or `ssh` address, nor `owner/name`, nor a path")]
     Scheme,
     /// The host is not a name, or is a link-local address.
     #[error("has no valid host name")]
@@ -60,8 +62,10 @@ impl RepoUrl {
         match text.split_once("://") {
             Some(("https", rest)) => check_https(rest)?,
             Some(("file", path)) => check_file(path)?,
+            Some(("ssh", _)) => check_ssh(text)?,
             Some((_, rest)) if has_credentials(rest) => return Err(RepoUrlError::Credentials),
             Some(_) => return Err(RepoUrlError::Scheme),
+            None if is_ssh_address(text) => check_ssh(text)?,
             None => check_path(text)?,
         }
         Ok(Self(text.to_owned()))
@@ -72,12 +76,42 @@ impl RepoUrl {
         &self.0
     }
 
-    /// Returns the path on this machine, unless it is an `https://` address.
+    /// Returns the path on this machine, unless it is the address of a repository on a source host.
     pub fn local_path(&self) -> Option<&str> {
         if self.0.starts_with("https://") {
             return None;
         }
-        Some(self.0.strip_prefix("file://").unwrap_or(&self.0))
+        match RepoAddress::parse(&self.0) {
+            Ok(RepoAddress::Remote(_)) => None,
+            // A path that is not an address has been checked by `parse`.
+            Ok(RepoAddress::Path(_)) | Err(_) => {
+                Some(self.0.strip_prefix("file://").unwrap_or(&self.0))
+            }
+        }
+    }
+}
+
+/// Returns whether a text without a scheme has the form `user@host:path`.
+fn is_ssh_address(text: &str) -> bool {
+    let first = text.split('/').next().unwrap_or_default();
+    let user = first.split_once('@').map(|(user, _)| user);
+    let is_address = user.is_some_and(|user| !user.contains(':')) && first.contains(':');
+    is_address && !text.contains("::")
+}
+
+fn check_ssh(text: &str) -> Result<(), RepoUrlError> {
+    match RepoAddress::parse(text) {
+        Ok(RepoAddress::Remote(_)) => Ok(()),
+        Ok(RepoAddress::Path(_)) => Err(RepoUrlError::Scheme),
+        Err(error) => Err(match error {
+            RepoAddressError::Empty => RepoUrlError::Empty,
+            RepoAddressError::TooLong => RepoUrlError::TooLong,
+            RepoAddressError::Option => RepoUrlError::Option,
+            RepoAddressError::Credentials => RepoUrlError::Credentials,
+            RepoAddressError::Scheme => RepoUrlError::Scheme,
+            RepoAddressError::Host => RepoUrlError::Host,
+            RepoAddressError::OwnerAndName | RepoAddressError::Characters => RepoUrlError::Path,
+        }),
     }
 }
 
@@ -171,6 +205,10 @@ mod tests {
             ("../other repo", Some("../other repo")),
             (".", Some(".")),
             ("app", Some("app")),
+            ("./owner/name", Some("./owner/name")),
+            ("owner/name", None),
+            ("git@github.com:org/repo.git", None),
+            ("ssh://git@github.com/org/repo", None),
         ] {
             let url = RepoUrl::parse(text).unwrap();
             assert_eq!((url.as_str(), url.local_path()), (text, path));
@@ -193,8 +231,12 @@ mod tests {
             ("https://token@host/x", E::Credentials),
             ("ssh://user:secret@host/x", E::Credentials),
             ("http://user:secret@host/x", E::Credentials),
-            ("git@github.com:org/repo.git", E::Credentials),
-            ("ssh://-oProxyCommand=x/y", E::Scheme),
+            ("me:secret@github.com:org/repo.git", E::Credentials),
+            ("git@-oProxyCommand=x:o/r", E::Host),
+            ("git@github.com:org", E::Path),
+            ("ssh://-oProxyCommand=x/y", E::Host),
+            ("ssh://git@169.254.169.254/o/r", E::Host),
+            ("git://host/o/r", E::Scheme),
             ("http://host/x", E::Scheme),
             ("HTTPS://host/x", E::Scheme),
             ("ext::sh -c touch% /tmp/x", E::Scheme),

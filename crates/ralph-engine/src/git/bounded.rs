@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 use super::GitError;
+use super::askpass::AskpassServer;
 use super::call_log::GitCall;
 
 /// The timeout of one git command: the first fetch of a large repository takes minutes.
@@ -33,12 +34,29 @@ pub(super) async fn output(
     name: &str,
     input: &[u8],
 ) -> Result<Output, GitError> {
-    let output = run(command, name, input, MAX_OUTPUT).await?;
-    output.ok_or_else(|| GitError::Failed {
+    let output = run(command, name, (input, None), MAX_OUTPUT).await?;
+    output.ok_or_else(|| too_much_output(name))
+}
+
+/// Runs a git command without input, and answers its prompts for a credential meanwhile.
+pub(super) async fn output_with_askpass(
+    command: &mut Command,
+    name: &str,
+    askpass: Option<&AskpassServer>,
+) -> Result<Output, GitError> {
+    let output = run(command, name, (b"", askpass), MAX_OUTPUT).await?;
+    output.ok_or_else(|| too_much_output(name))
+}
+
+fn too_much_output(name: &str) -> GitError {
+    GitError::Failed {
         command: name.to_owned(),
         message: format!("it printed more than {} MiB", MAX_OUTPUT >> 20),
-    })
+    }
 }
+
+/// The input of a command, and the server that answers its prompts.
+type CommandInput<'a> = (&'a [u8], Option<&'a AskpassServer>);
 
 /// Runs a git command, and returns its exit status and output; none if the output exceeds `limit`.
 pub(super) async fn output_up_to(
@@ -46,13 +64,13 @@ pub(super) async fn output_up_to(
     name: &str,
     limit: u64,
 ) -> Result<Option<Output>, GitError> {
-    run(command, name, b"", limit).await
+    run(command, name, (b"", None), limit).await
 }
 
 async fn run(
     command: &mut Command,
     name: &str,
-    input: &[u8],
+    input: CommandInput<'_>,
     limit: u64,
 ) -> Result<Option<Output>, GitError> {
     let call = GitCall::new("host", command_line(command));
@@ -74,11 +92,22 @@ fn command_line(command: &Command) -> String {
 async fn run_limited(
     command: &mut Command,
     name: &str,
-    input: &[u8],
+    (input, askpass): CommandInput<'_>,
     limit: u64,
 ) -> Result<Output, GitError> {
     let running = RunningGit::start(command, input)?;
-    let mut communication = std::pin::pin!(running.communicate(input, limit));
+    let group = running.group;
+    let communication = running.communicate(input, limit);
+    let communication = async move {
+        match askpass {
+            None => communication.await,
+            Some(server) => tokio::select! {
+                ended = communication => ended,
+                never = server.serve(group) => match never {},
+            },
+        }
+    };
+    let mut communication = std::pin::pin!(communication);
     let mut ended = tokio::time::timeout(MAX_TIME, &mut communication).await;
     if ended.is_err() {
         // The timer also expires while this process is suspended, and git may have ended meanwhile.

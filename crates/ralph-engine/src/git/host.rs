@@ -237,12 +237,14 @@ impl HostRepo {
         reference: &str,
     ) -> Result<Option<CommitId>, GitError> {
         let text = self
-            .run(&["ls-remote", "--quiet", remote, reference])
+            .run_with_remote(remote, &["ls-remote", "--quiet", remote, reference])
             .await?;
-        text.split_whitespace()
-            .next()
-            .map(|id| parse_commit_id("ls-remote", id))
-            .transpose()
+        // The pattern also matches refs that end with the name.
+        let exact = |line: &str| {
+            let (id, name) = line.split_once('\t')?;
+            (name == reference).then(|| parse_commit_id("ls-remote", id))
+        };
+        text.lines().find_map(exact).transpose()
     }
 
     /// Pushes a commit to a ref of a remote, without force.
@@ -253,16 +255,17 @@ impl HostRepo {
         reference: &str,
     ) -> Result<(), GitError> {
         let refspec = format!("{commit}:{reference}");
-        match self
-            .run(&["push", "--quiet", "--no-verify", remote, &refspec])
-            .await
-        {
+        let push = ["push", "--quiet", "--no-verify", remote, &refspec];
+        match self.run_with_remote(remote, &push).await {
             Err(GitError::Failed { message, .. }) => {
                 let remote_head = self.remote_ref(remote, reference).await?;
                 match remote_head {
                     Some(head) if head == *commit => Ok(()),
-                    Some(_) if !self.is_known(remote_head.as_ref()).await => Err(GitError::Moved {
+                    Some(head) if !self.has_commit(&head).await => Err(GitError::Moved {
                         branch: reference.trim_start_matches("refs/heads/").to_owned(),
+                        foreign: self
+                            .describe_foreign_commits(remote, reference, commit)
+                            .await,
                     }),
                     _ => Err(GitError::Failed {
                         command: "push".into(),
@@ -271,13 +274,6 @@ impl HostRepo {
                 }
             }
             other => other.map(drop),
-        }
-    }
-
-    async fn is_known(&self, commit: Option<&CommitId>) -> bool {
-        match commit {
-            Some(commit) => self.has_commit(commit).await,
-            None => true,
         }
     }
 
@@ -365,9 +361,8 @@ impl HostRepo {
             return Ok(());
         }
         let refspec = format!("+{reference}:{reference}");
-        self.run(&["fetch", "--quiet", "--no-tags", remote, &refspec])
-            .await
-            .map(drop)
+        let fetch = ["fetch", "--quiet", "--no-tags", remote, &refspec];
+        self.run_with_remote(remote, &fetch).await.map(drop)
     }
 
     /// Runs a command with `input` on standard input.

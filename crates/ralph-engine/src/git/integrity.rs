@@ -72,9 +72,8 @@ impl HostRepo {
             return Ok(());
         }
         let refspec = format!("+{reference}:{RECOVERED}");
-        self.run(&["fetch", "--quiet", "--no-tags", source, &refspec])
-            .await
-            .map(drop)
+        let fetch = ["fetch", "--quiet", "--no-tags", source, &refspec];
+        self.run_with_remote(source, &fetch).await.map(drop)
     }
 
     /// Imports objects from a pack. Each is checked, and ids are digests, so the pack can add

@@ -84,14 +84,29 @@ impl RepositoryMirror {
         run: &RunId,
         base: &CommitId,
     ) -> Result<(), GitError> {
+        self.add(source, &run_ref(run), base).await
+    }
+
+    /// Sets a branch to a commit of `source`, which is fetched unless the mirror has it.
+    pub async fn add_branch(
+        &self,
+        source: &str,
+        branch: &str,
+        commit: &CommitId,
+    ) -> Result<(), GitError> {
+        let reference = format!("refs/heads/{branch}");
+        self.add(source, &reference, commit).await
+    }
+
+    async fn add(&self, source: &str, reference: &str, commit: &CommitId) -> Result<(), GitError> {
         self.path().parent().map_or(Ok(()), durable::create_dir)?;
         let _lock = self.lock().await?;
         locks::remove_stale_locks(self.path()).await?;
         self.remove_partial_packs()?;
-        match fetch_base(&self.repo, source, run, base).await {
+        match fetch_commit(&self.repo, source, reference, commit).await {
             Err(GitError::Failed { command, message }) => {
                 tracing::warn!("rebuilding a mirror, because git {command} failed: {message}");
-                self.rebuild(source, run, base).await?;
+                self.rebuild(source, reference, commit).await?;
             }
             fetched => fetched?,
         }
@@ -102,15 +117,20 @@ impl RepositoryMirror {
     /// Builds the mirror anew in another directory and swaps the two. Base commits of other runs are
     /// copied from the user's repository, or else from the damaged mirror, which is kept if one of them is
     /// in neither.
-    async fn rebuild(&self, source: &str, run: &RunId, base: &CommitId) -> Result<(), GitError> {
+    async fn rebuild(
+        &self,
+        source: &str,
+        reference: &str,
+        commit: &CommitId,
+    ) -> Result<(), GitError> {
         let (fresh_path, damaged) = (self.sibling("new"), self.sibling("damaged"));
         durable::remove_tree(&fresh_path)?;
         let fresh = Self::at(self.repo.git(), fresh_path.clone());
-        if let Err(error) = fetch_base(&fresh.repo, source, run, base).await {
+        if let Err(error) = fetch_commit(&fresh.repo, source, reference, commit).await {
             durable::remove_tree(&fresh_path)?;
             return Err(error);
         }
-        let is_rescued = self.copy_other_bases(&fresh.repo, source, run).await;
+        let is_rescued = self.copy_other_bases(&fresh.repo, source, reference).await;
         fresh.repo.sync()?;
         durable::remove_tree(&damaged)?;
         durable::rename(self.path(), &damaged)?;
@@ -122,7 +142,7 @@ impl RepositoryMirror {
     }
 
     /// Copies the base commits of the other runs; false if one of them is lost or unknown.
-    async fn copy_other_bases(&self, to: &HostRepo, source: &str, run: &RunId) -> bool {
+    async fn copy_other_bases(&self, to: &HostRepo, source: &str, reference: &str) -> bool {
         let bases = match self.bases().await {
             Ok(bases) => bases,
             Err(error) => {
@@ -132,10 +152,11 @@ impl RepositoryMirror {
         };
         let damaged = self.path().to_string_lossy().into_owned();
         let mut is_rescued = true;
-        for (other, base) in bases.into_iter().filter(|(other, _)| other != run) {
-            let mut copied = fetch_base(to, source, &other, &base).await;
+        let bases = bases.into_iter().map(|(run, base)| (run_ref(&run), base));
+        for (other, base) in bases.filter(|(other, _)| other != reference) {
+            let mut copied = fetch_commit(to, source, &other, &base).await;
             if copied.is_err() {
-                copied = fetch_base(to, &damaged, &other, &base).await;
+                copied = fetch_commit(to, &damaged, &other, &base).await;
             }
             is_rescued &= copied.is_ok();
             warn_if_failed("copy a base commit from a damaged mirror", copied);
@@ -303,27 +324,26 @@ impl RepositoryMirror {
     }
 }
 
-/// Fetches a base commit and nothing newer, unless the repository has it, and sets the run's ref.
-async fn fetch_base(
+/// Fetches a commit and nothing newer, unless the repository has it, and sets a ref to it.
+async fn fetch_commit(
     repo: &HostRepo,
     source: &str,
-    run: &RunId,
-    base: &CommitId,
+    reference: &str,
+    commit: &CommitId,
 ) -> Result<(), GitError> {
-    repo.init(base).await?;
-    let reference = run_ref(run);
-    if !repo.has_files_of(base).await? {
-        let refspec = format!("+{base}:{reference}");
-        repo.run(&["fetch", "--quiet", "--no-tags", source, &refspec])
-            .await?;
-        if !repo.has_files_of(base).await? {
+    repo.init(commit).await?;
+    if !repo.has_files_of(commit).await? {
+        let refspec = format!("+{commit}:{reference}");
+        let fetch = ["fetch", "--quiet", "--no-tags", source, &refspec];
+        repo.run_with_remote(source, &fetch).await?;
+        if !repo.has_files_of(commit).await? {
             return Err(GitError::Failed {
                 command: "fetch".into(),
-                message: format!("commit {} is incomplete afterwards", base.short()),
+                message: format!("commit {} is incomplete afterwards", commit.short()),
             });
         }
     }
-    repo.run(&["update-ref", &reference, base.as_str()])
+    repo.run(&["update-ref", reference, commit.as_str()])
         .await
         .map(drop)
 }

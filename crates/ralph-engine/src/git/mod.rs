@@ -5,6 +5,7 @@
 //! configuration only ralph writes.
 
 mod applied_changes;
+mod askpass;
 mod bounded;
 mod call_log;
 mod change;
@@ -23,6 +24,7 @@ mod mirror;
 mod nested;
 mod program;
 mod project_config;
+mod remote;
 mod sandbox;
 mod saved;
 mod state;
@@ -32,6 +34,7 @@ mod user_repository;
 mod version;
 mod work_tree;
 
+pub use askpass::{SOCKET_VARIABLE, ask};
 pub use change::IterationChange;
 pub use commit::{CommitExclusions, CommitOutcome, OwnFiles};
 pub use history::{Commit, History};
@@ -41,12 +44,15 @@ pub use mirror::{MirrorRemoval, RepositoryMirror};
 pub use nested::NestedRepository;
 pub use program::HostGit;
 pub use project_config::ProjectConfigError;
+pub use remote::{RemoteBranches, RemoteTransport};
 pub use sandbox::{BundleSource, SandboxGit};
 pub(crate) use state::{RepoRefs, WorkSnapshot};
 pub use survey::Survey;
 pub use user_repository::{MergeResult, UserRepository};
 pub use version::GitVersion;
 pub use work_tree::WorkTree;
+
+use ralph_core::ports::ScmError;
 
 use crate::durable;
 
@@ -98,8 +104,22 @@ pub enum GitError {
         message: String,
     },
     /// The branch at the source host has commits of another origin.
-    #[error("branch `{branch}` has commits that ralph did not push")]
-    Moved { branch: String },
+    #[error("{}", describe_move(branch, foreign.as_deref()))]
+    Moved {
+        branch: String,
+        /// The author of these commits and their number, if they can be read.
+        foreign: Option<String>,
+    },
+    /// The source host rejected the credential of git, or wants one.
+    #[error("the source host rejected the credential: git {command} failed: {message}")]
+    Unauthorized {
+        command: String,
+        /// The error message of git.
+        message: String,
+    },
+    /// The credential of git is not available.
+    #[error("cannot get the credential of git: {0}")]
+    Login(#[source] ScmError),
     /// A commit of the run is lost.
     #[error(
         "commit {commit} of the run is lost: it is not complete in the run's repository, in its sandbox or in `{remote}`"
@@ -114,6 +134,13 @@ pub enum GitError {
     Unexpected { command: String, output: String },
 }
 
+fn describe_move(branch: &str, foreign: Option<&str>) -> String {
+    match foreign {
+        Some(foreign) => format!("branch `{branch}` moved by {foreign} that ralph did not push"),
+        None => format!("branch `{branch}` has commits that ralph did not push"),
+    }
+}
+
 impl GitError {
     /// Returns the hint for the user.
     pub fn hint(&self) -> &'static str {
@@ -124,7 +151,12 @@ impl GitError {
             Self::Lost { .. } => {
                 "restore one of the three from a backup, then `ralph resume`, or start over with `ralph run --new`"
             }
-            Self::Moved { .. } => "review the branch's new commits; ralph never overwrites them",
+            Self::Moved { .. } => {
+                "ralph never overwrites them; rename or remove that branch at the source host, then `ralph resume` pushes the run's own commits"
+            }
+            Self::Unauthorized { .. } | Self::Login(_) => {
+                "renew the credential; `ralph scm check` tests it; then `ralph resume`"
+            }
             Self::Failed { .. }
             | Self::TimedOut { .. }
             | Self::TooLarge { .. }

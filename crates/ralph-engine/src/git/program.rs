@@ -4,12 +4,13 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::sync::Arc;
 
 use ralph_core::path::absolute_search_path;
 use tokio::process::Command;
 
 use super::error_line::most_relevant_line;
-use super::{GitError, HostRepo, bounded};
+use super::{GitError, HostRepo, RemoteTransport, bounded};
 use crate::durable::{self, StoreError};
 
 /// The program if no directory of the search path contains git; starting it fails with "not found".
@@ -23,6 +24,10 @@ pub struct HostGit {
     path: String,
     config: PathBuf,
     home: Option<PathBuf>,
+    /// A directory whose repositories only ralph writes.
+    own_repositories: Option<PathBuf>,
+    /// The connection to the source host of the repository, if it has one.
+    remote: Option<Arc<RemoteTransport>>,
 }
 
 /// Objects and refs are synced, so that a ref never names an object that a power cut emptied. Git
@@ -76,7 +81,31 @@ impl HostGit {
             path,
             config,
             home,
+            own_repositories: None,
+            remote: None,
         }
+    }
+
+    /// Returns the same git, with a directory of bare repositories that only ralph writes.
+    #[must_use]
+    pub fn with_own_repositories(self, directory: PathBuf) -> Self {
+        Self {
+            own_repositories: Some(directory),
+            ..self
+        }
+    }
+
+    /// Returns the same git with a connection to a source host.
+    #[must_use]
+    pub fn with_remote(self, transport: RemoteTransport) -> Self {
+        Self {
+            remote: Some(Arc::new(transport)),
+            ..self
+        }
+    }
+
+    pub(super) fn transport(&self) -> Option<&RemoteTransport> {
+        self.remote.as_deref()
     }
 
     /// Returns the program and the configuration file.
@@ -121,6 +150,11 @@ impl HostGit {
         command
             .env_remove("GIT_CONFIG_GLOBAL")
             .env_remove("GIT_CONFIG_NOSYSTEM");
+        let own = self.own_repositories.as_ref();
+        if own.is_some_and(|own| dir.starts_with(own)) {
+            // The user's `safe.bareRepository` would reject it otherwise.
+            command.env("GIT_DIR", dir);
+        }
         // A partial clone would silently fetch missing objects from its remote.
         command.env("GIT_NO_LAZY_FETCH", "1");
         if let Some(home) = &self.home {

@@ -45,9 +45,8 @@ impl HostRepo {
         self.run(&["init", "--quiet", "--bare", "--template=", &format, "."])
             .await?;
         let refspec = format!("+{reference}:{reference}");
-        self.run(&["fetch", "--quiet", "--no-tags", source, &refspec])
-            .await
-            .map(drop)
+        let fetch = ["fetch", "--quiet", "--no-tags", source, &refspec];
+        self.run_with_remote(source, &fetch).await.map(drop)
     }
 
     /// Writes the files of a snapshot into a directory. Anything but the regular files that ralph
@@ -99,9 +98,8 @@ impl HostRepo {
         branch: &str,
     ) -> Result<(), GitError> {
         let refspec = format!("+refs/remotes/*/{branch}:refs/recovered-from/*/{branch}");
-        self.run(&["fetch", "--quiet", "--no-tags", source, &refspec])
-            .await
-            .map(drop)
+        let fetch = ["fetch", "--quiet", "--no-tags", source, &refspec];
+        self.run_with_remote(source, &fetch).await.map(drop)
     }
 }
 

@@ -173,6 +173,7 @@ impl UserRepository {
             Some(head) if head == *to => Ok(()),
             Some(_) | None => Err(GitError::Moved {
                 branch: branch.to_owned(),
+                foreign: None,
             }),
         }
     }

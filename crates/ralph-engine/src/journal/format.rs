@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::linked_worktrees::LinkedWorktrees;
 use ralph_core::event::{JournalRecord, RECORD_VERSION};
@@ -156,7 +156,7 @@ pub(super) fn written_by(ralph: Option<&str>, format: u64) -> String {
 pub struct RunOutline {
     pub task_id: Option<String>,
     pub task_file: Option<String>,
-    /// The path of the user's repository.
+    /// The path of the user's repository, or its address on a source host.
     pub repo: Option<String>,
     /// The delivered branch.
     pub branch: Option<String>,
@@ -189,10 +189,13 @@ impl RunOutline {
 
     /// Returns whether the run works on a repository, or its task file is in it. Other work trees of
     /// the repository do not count.
-    pub fn is_of(&self, repository: &Path) -> bool {
-        let repo = self.repo.as_ref().map(Path::new);
+    pub fn is_of(&self, repository: &WorkingRepository) -> bool {
+        let WorkingRepository { path, origin } = repository;
+        let repo = self.repo.as_deref();
         let task = self.task_file.as_ref().map(Path::new);
-        repo == Some(repository) || task.is_some_and(|file| file.starts_with(repository))
+        repo.map(Path::new) == Some(path)
+            || (repo.is_some() && repo == origin.as_deref())
+            || task.is_some_and(|file| file.starts_with(path))
     }
 
     /// Returns whether the run works on one of these work trees.
@@ -200,6 +203,15 @@ impl RunOutline {
         let repo = self.repo.as_ref().map(Path::new);
         repo.is_some_and(|repo| worktrees.contains(repo))
     }
+}
+
+/// The repository that contains a working directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkingRepository {
+    /// Its top level.
+    pub path: PathBuf,
+    /// The address of the repository on a source host that it is a clone of.
+    pub origin: Option<String>,
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ fn plan() -> RunPlan {
         model: "scripted:x".into(),
         model_key: None,
         scm: "local".into(),
+        scm_credential: None,
         delivery: Delivery::PullRequest,
         limits: BudgetLimits::default(),
         setup: None,
@@ -224,7 +225,13 @@ fn a_run_is_found_by_id_prefix_task_or_last() {
     ] {
         assert_eq!(setup.state.find(query).unwrap(), *expected, "{query}");
     }
-    let near = |query, repository: &str| setup.state.find_near(query, repository.as_ref());
+    let near = |query, repository: &str| {
+        let repository = WorkingRepository {
+            path: repository.into(),
+            origin: None,
+        };
+        setup.state.find_near(query, &repository)
+    };
     for (query, repository, expected) in [
         ("last", second.repo.as_str(), &second.run),
         ("last", "/elsewhere", &second.run),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use ralph_app::AppError;
-use ralph_app::results::{DiscardReport, discard_run};
+use ralph_app::results::{DiscardReport, RemainingOnHost, discard_run};
 
 use super::context::Context;
 use super::exit::ExitCode;
@@ -28,7 +28,11 @@ pub(super) async fn run(args: DiscardArgs, context: &Context) -> Result<ExitCode
     let dir = context.app.find_run(&args.run.run)?;
     let state = dir.state()?;
     let (run, branch) = (state.plan.run.to_string(), &state.plan.branch);
-    let question = format!("ralph: remove branch `{branch}` and the sandbox of run {run}?");
+    let question = if state.plan.remote_repository().is_some() {
+        format!("ralph: remove the sandbox of run {run}? Its branch and its pull request stay.")
+    } else {
+        format!("ralph: remove branch `{branch}` and the sandbox of run {run}?")
+    };
     if !args.yes && !questions::confirm(&question) {
         return Err(AppError::usage(
             format!("run `{run}` is not discarded"),
@@ -68,5 +72,18 @@ fn lines(report: &DiscardReport) -> Vec<StyledLine> {
             "pull request #{number} is closed"
         )));
     }
+    lines.extend(report.remaining.as_ref().map(remaining_line));
     lines
+}
+
+/// Names the results that stay on a source host.
+fn remaining_line(remaining: &RemainingOnHost) -> StyledLine {
+    let RemainingOnHost { repo, branch, pull } = remaining;
+    let text = match pull {
+        Some(url) => format!(
+            "on the source host, {url} stays open and `{branch}` stays: close and delete them there"
+        ),
+        None => format!("branch `{branch}` stays in {repo}: delete it there"),
+    };
+    StyledLine::from_text(&text)
 }

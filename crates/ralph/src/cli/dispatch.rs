@@ -12,7 +12,7 @@ use super::command_line::{Cli, CliCommand, command_line};
 use super::context::Context;
 use super::exit::ExitCode;
 use super::{
-    adopt, allow, answer, argument_order, attach, audit, complete, completions, config,
+    adopt, allow, answer, argument_order, askpass, attach, audit, complete, completions, config,
     continue_run, cost, debug, demo, diagnose, diff, discard, export, gc, image, init, lint, logs,
     merge, mode, models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs, scm,
     selftest, show, steer, task, tokens, top, trust, usage,
@@ -21,6 +21,9 @@ use super::{
 /// Runs the program: parses the arguments, executes the command and reports errors.
 pub fn main() -> std::process::ExitCode {
     disable_process_inspection();
+    if let Some(code) = askpass::answer_git() {
+        return code;
+    }
     if let Some(words) = complete::requested_words() {
         return complete::run(&words, &Context::new(process_environment())).into();
     }

@@ -5,12 +5,14 @@
 //!   `argument_order` moves the command to the front, `usage` shortens clap's errors to one line.
 //! - [`main`] parses the arguments before it reads the environment, so that `--help` is fast.
 //! - [`CliOutput`] prints, [`ExitCode`] is for scripts, `questions` asks on a terminal.
+//! - `askpass` is the program that git starts for a credential, instead of a command.
 //! - `checks` is the output of `preflight` and `selftest`.
 
 mod adopt;
 mod allow;
 mod answer;
 mod argument_order;
+mod askpass;
 mod attach;
 mod audit;
 mod budget_args;

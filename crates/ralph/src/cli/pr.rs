@@ -32,7 +32,9 @@ pub(super) async fn run(args: PrArgs, context: &Context) -> Result<ExitCode, App
         return Ok(ExitCode::Success);
     }
     output.print_lines(&head_lines(&report))?;
-    output.print_text(&format!("{}\n", readable(&report.body)))?;
+    if let Some(body) = &report.body {
+        output.print_text(&format!("{}\n", readable(body)))?;
+    }
     Ok(ExitCode::Success)
 }
 
@@ -53,7 +55,14 @@ fn head_lines(report: &PullRequestReport) -> Vec<StyledLine> {
         field_line("run", report.run.as_str()),
         field_line("branch", &format!("{} → {}", report.head, report.base)),
         field_line("commit", commit),
-        field_line("record", &report.url),
+        field_line(
+            if report.body.is_some() {
+                "record"
+            } else {
+                "url"
+            },
+            &report.url,
+        ),
         StyledLine::new(),
     ]
 }

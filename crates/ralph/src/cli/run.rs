@@ -284,21 +284,25 @@ fn show_plan(
         .map(|error| error.clone().redacted(&redactor));
     let missing: Vec<String> = missing.map(|error| error.to_string()).collect();
     if is_json {
-        let mut plan = serde_json::to_value(&planned.plan).expect("a plan is valid JSON");
+        let plan = planned
+            .as_ref()
+            .map(|planned| serde_json::to_value(&planned.plan));
+        let plan = plan.map(|plan| plan.expect("a plan is valid JSON"));
+        let mut plan = plan.unwrap_or_else(|| json!({}));
         plan["proposals"] = trust::review_json(review);
         plan["missing"] = json!(missing);
         context.output().print_json(&plan)?;
         return Ok(());
     }
-    context
-        .output()
-        .print_lines(&lifecycle::plan_lines(&planned.plan))?;
-    let notices: Vec<StyledLine> = planned
-        .notices
-        .iter()
-        .map(|notice| StyledLine::from_text("note: ").plain(notice))
-        .collect();
-    context.output().print_lines(&notices)?;
+    let mut lines = match planned {
+        Some(planned) => lifecycle::plan_lines(&planned.plan),
+        None => vec![StyledLine::from_text(
+            "the plan is not complete, because the repository cannot be read",
+        )],
+    };
+    let notices = planned.iter().flat_map(|planned| &planned.notices);
+    lines.extend(notices.map(|notice| StyledLine::from_text("note: ").plain(notice)));
+    context.output().print_lines(&lines)?;
     let proposals = trust::review_lines(review);
     if !proposals.is_empty() {
         context

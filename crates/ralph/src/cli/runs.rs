@@ -82,10 +82,10 @@ pub(super) async fn run(args: RunsArgs, context: &Context) -> Result<ExitCode, A
 
 /// Returns the runs of the working directory's repository; all if it has none, or is no repository.
 fn runs_of_repository(all: &[RunId], state: &StateDir, context: &Context) -> Vec<RunId> {
-    let Some(repository) = context.app.repository() else {
+    let Some(repository) = context.app.working_repository() else {
         return all.to_vec();
     };
-    let worktrees = LinkedWorktrees::find(&repository);
+    let worktrees = LinkedWorktrees::find(&repository.path);
     let is_own = |id: &&RunId| {
         let outline = RunOutline::read(&state.run(id).journal());
         outline.is_of(&repository) || outline.is_of_any(&worktrees)

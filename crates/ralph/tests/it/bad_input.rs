@@ -48,7 +48,7 @@ fn an_invalid_command_line_is_rejected() {
         ),
         (
             &["--repo", "https://me:pass@example.org/x.git"],
-            "repository `example.org/x.git` [..] — [..] — [..]",
+            "`example.org/x.git` is not the address of a repository — it contains a user name or password — [..]",
         ),
         (
             &["--sandbox", "nope"],

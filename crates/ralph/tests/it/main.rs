@@ -64,6 +64,7 @@ mod raised_budgets;
 mod reading;
 mod redacted_actions;
 mod relative_path;
+mod remote;
 mod replies;
 mod repositories;
 mod results;

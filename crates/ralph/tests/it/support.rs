@@ -225,6 +225,7 @@ fn plan(id: &str, task: &str) -> RunPlan {
         model: "scripted:replies.jsonl".into(),
         model_key: None,
         scm: "local".into(),
+        scm_credential: None,
         delivery: Delivery::PullRequest,
         limits: BudgetLimits {
             max_iterations: Some(10),

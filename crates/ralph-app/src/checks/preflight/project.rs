@@ -5,6 +5,7 @@ use ralph_core::ports::ProviderProblem;
 
 use super::preflight_context::{PreflightContext, PreflightTask, PreflightWorker};
 use crate::checks::CheckOutcome;
+use crate::error::AppError;
 use crate::format;
 use crate::planning::{self, SourceRepository, secrets};
 use crate::{agent, trust};
@@ -66,12 +67,18 @@ pub(super) async fn check_repository(context: &PreflightContext<'_>) -> Option<C
     let git = context.app.git_read_only();
     let found = SourceRepository::find(&context.request, task, &file.path, &git, context.app).await;
     Some(match found {
-        Ok(source) => CheckOutcome::Passed(format!(
-            "{}, branch {} at {}",
-            source.path.display(),
-            source.base_branch,
-            source.base.short()
-        )),
+        Ok(source) => {
+            let problems = source.remote.iter().flat_map(|remote| &remote.problems);
+            match AppError::combine(problems.cloned()) {
+                Some(error) => error.into(),
+                None => CheckOutcome::Passed(format!(
+                    "{}, branch {} at {}",
+                    source.location(),
+                    source.base_branch,
+                    source.base.short()
+                )),
+            }
+        }
         Err(error) => error.into(),
     })
 }

@@ -158,3 +158,30 @@ fn secrets_are_known_by_their_names() {
     assert_eq!(environment.credential("A_KEY"), Some("short"));
     assert_eq!(environment.credential("NOTHING"), None);
 }
+
+#[test]
+fn git_gets_proxies_and_certificates_and_nothing_of_a_dotenv() {
+    let own = [
+        ("HTTPS_PROXY", "http://proxy:3128"),
+        ("no_proxy", "localhost"),
+        ("SSL_CERT_FILE", "authority.pem"),
+        ("GITHUB_PAT", "canary"),
+    ];
+    let own = own.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let dotenv = "http_proxy=http://evil\nSSL_CERT_DIR=/evil\n";
+    let environment = Environment::from_variables(own, "/work".into(), dotenv);
+    let variables = environment.transport_variables();
+    let variables: Vec<(&str, &str)> = variables
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(
+        variables,
+        [
+            ("GIT_SSL_CAINFO", "/work/authority.pem"),
+            ("HTTPS_PROXY", "http://proxy:3128"),
+            ("SSL_CERT_FILE", "/work/authority.pem"),
+            ("no_proxy", "localhost"),
+        ]
+    );
+}

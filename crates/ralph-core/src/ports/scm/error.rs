@@ -30,7 +30,7 @@ pub struct HostError {
     /// The method and the path, such as `GET /user`.
     pub request: String,
     /// The host's id of the request, which its support asks for.
-    pub request_id: Option<String>,
+    pub request_id: Option<Box<str>>,
     pub kind: HostErrorKind,
 }
 
@@ -54,7 +54,7 @@ pub enum HostErrorKind {
         /// The missing permission or scope in the host's notation, such as `pull_requests=write`.
         permission: Option<String>,
         /// The page on which the user authorises the token for an organisation's single sign-on.
-        sso_url: Option<String>,
+        sso_url: Option<Box<str>>,
     },
     /// The object does not exist, or the credential may not read it.
     #[error("not found, or no access: {message}")]

@@ -41,7 +41,7 @@ pub struct OpenPull {
     pub number: u64,
     pub url: String,
     pub title: String,
-    /// The branch with the changes.
+    /// The branch with the changes; `owner:branch` if it is in a fork.
     pub head: String,
     /// The branch to merge into.
     pub base: String,

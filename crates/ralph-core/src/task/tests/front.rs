@@ -300,7 +300,7 @@ fn all_findings_are_reported_together() {
 [unknown-key:3] line 7: unknown key `pr.darft` — did you mean `draft`?
 [wrong-type:10] line 8: `pr.draft` is `maybe`, expected `true` or `false` — write `true` or `false`, without quotes
 [unknown-value:9] line 9: `engine` is `x`, expected `actions`, `agent` — use one of these values
-[invalid-repo-url:11] line 10: `repo_url` is neither an `https://` address nor a path — write `https://host/owner/name` or a path
+[invalid-repo-url:11] line 10: `repo_url` is neither an `https://` or `ssh` address, nor `owner/name`, nor a path — write `https://host/owner/name`, `owner/name` or a path
 "#]]
     );
 }

@@ -7,8 +7,9 @@ use ralph_app::checks::load_project_config;
 use ralph_app::config::{Approvals, ConfigLayers};
 use ralph_app::format;
 use ralph_app::planning::{self, TASK_FILE};
-use ralph_app::trust::{ReviewScope, TrustReview, refusal_error};
+use ralph_app::trust::{self, ReviewScope, TrustReview, refusal_error};
 use ralph_core::lint;
+use ralph_core::repo_address::RepoAddress;
 use ralph_core::task::TaskFile;
 use ralph_engine::git::HostGit;
 use serde_json::json;
@@ -135,11 +136,16 @@ async fn task_repository(
     context: &Context,
 ) -> Option<PathBuf> {
     let url = task.contract.repo_url.as_ref()?.as_str();
-    let named = planning::local_path(url, context.app.environment().working_dir());
-    // Planning reports a repository that cannot be used, here and below.
-    let Ok(path) = named else {
-        return None;
+    let named = match planning::parse_address(url) {
+        Ok(RepoAddress::Path(path)) => path,
+        Ok(RepoAddress::Remote(repo)) => {
+            let repository = PathBuf::from(repo.to_string());
+            return (!trust::is_origin(&repository, &context.app)).then_some(repository);
+        }
+        // Planning reports a repository that cannot be used, here and below.
+        Err(_) => return None,
     };
+    let path = context.app.environment().working_dir().join(named);
     let path = if path.is_dir() {
         path
     } else {

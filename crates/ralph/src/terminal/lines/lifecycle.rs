@@ -183,8 +183,13 @@ pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
             ),
         ),
         field_line("branch", &format!("{} · {delivery}", plan.branch)),
-        field_line("sandbox", &sandbox_summary(plan)),
     ];
+    lines.extend(plan.remote_repository().map(|_| {
+        let credential = plan.scm_credential.as_deref();
+        let credential = credential.unwrap_or("no credential");
+        field_line("host", &format!("{} · {credential}", plan.scm))
+    }));
+    lines.push(field_line("sandbox", &sandbox_summary(plan)));
     lines.extend(plan.local.iter().flat_map(|local| {
         let confinement = local.confinement;
         [

@@ -196,8 +196,8 @@ const BROKEN: [BrokenSetup; 20] = [
     },
     BrokenSetup {
         spoil: |project| project,
-        args: &["--repo", "https://example.org/a/b.git"],
-        told: "repository — repository `https://example.org/a/b.git` is not available: ",
+        args: &["--repo", "https://host.invalid/a/b.git"],
+        told: "repository — no GitHub credential was found for `host.invalid`: ",
     },
     BrokenSetup {
         spoil: |project| {

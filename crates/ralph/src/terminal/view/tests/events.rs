@@ -41,6 +41,7 @@ pub(super) fn created() -> Event {
         model: "scripted:replies.jsonl".into(),
         model_key: None,
         scm: "local".into(),
+        scm_credential: None,
         delivery: Delivery::PullRequest,
         limits: BudgetLimits {
             max_iterations: Some(10),
