@@ -314,6 +314,9 @@ impl RunState {
                     self.forget_crashes();
                     self.question = reason.question().map(str::to_owned);
                 }
+                if let RunStatus::WaitingCi(wait) = status {
+                    self.host.waited_for = Some(wait.commit.clone());
+                }
                 self.status = status.clone();
                 self.may_continue = false;
                 if self.next_status.as_ref() == Some(status) {

@@ -6,11 +6,13 @@
 //! - [`worker`] chooses the actions or agent engine and the agent, `sandbox_choice`, [`container`] and [`network`]
 //!   the sandbox.
 //! - `pinned_settings` stores the configuration in the plan, for processes in other directories.
+//! - `host_checks` rejects settings of checks that cannot be met.
 //! - [`secrets`] rejects plans and task files with known secrets.
 
 pub(crate) mod agent_script;
 pub mod container;
 mod effective_settings;
+mod host_checks;
 pub mod network;
 pub(crate) mod pinned_settings;
 mod plan;

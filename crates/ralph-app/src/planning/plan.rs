@@ -18,7 +18,8 @@ use super::request::RunRequest;
 use super::source_repository::{SourceRepository, free_branch};
 use super::task_file::{describe_finding, rejected};
 use super::{
-    agent_script, container, network, pinned_settings, sandbox_choice, secrets, setup, worker,
+    agent_script, container, host_checks, network, pinned_settings, sandbox_choice, secrets, setup,
+    worker,
 };
 use crate::agent::AgentAccess;
 use crate::app::App;
@@ -128,6 +129,7 @@ async fn complete(
         model_key: model_key.and_then(|status| status.found_in),
         scm: "local".into(),
         delivery: delivery_for(contract),
+        issue: None,
         limits: contract.limits().changed_by(&request.limits),
         setup: setup.plan,
         test_command: contract.test_command.clone().unwrap_or_default(),
@@ -135,6 +137,7 @@ async fn complete(
         mode: contract.mode,
         settings: Some(pinned_settings::pin_settings(app)?),
     };
+    host_checks::require_usable(contract, &plan)?;
     Ok((plan, choice, notices))
 }
 

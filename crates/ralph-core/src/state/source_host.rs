@@ -51,6 +51,8 @@ pub struct HostFindings {
     /// The commit of the base branch, if the branch moved.
     pub base_moved: Option<CommitId>,
     pub closed_base: Option<ClosedBasePull>,
+    /// The commit whose checks the run last waited for.
+    pub waited_for: Option<CommitId>,
     /// Whether the run paused for the user instead of its success.
     pub awaits_user: bool,
 }

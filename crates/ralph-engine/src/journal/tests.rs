@@ -34,6 +34,7 @@ fn plan() -> RunPlan {
         model_key: None,
         scm: "local".into(),
         delivery: Delivery::PullRequest,
+        issue: None,
         limits: BudgetLimits::default(),
         setup: None,
         test_command: "true".into(),

@@ -226,6 +226,7 @@ fn plan(id: &str, task: &str) -> RunPlan {
         model_key: None,
         scm: "local".into(),
         delivery: Delivery::PullRequest,
+        issue: None,
         limits: BudgetLimits {
             max_iterations: Some(10),
             ..BudgetLimits::default()

@@ -42,11 +42,10 @@ pub(super) fn push_reference(
             }
         }
         '-' if follows(char::is_ascii_digit)
-            && ends_with_gh(text.get(..at).unwrap_or_default()) =>
+            && ends_with_gh(text.get(..at).unwrap_or_default())
+            && !is_own(after, own_issue) =>
         {
-            if !is_own(after, own_issue) {
-                out.push(BREAK);
-            }
+            out.push(BREAK);
         }
         _ => {}
     }

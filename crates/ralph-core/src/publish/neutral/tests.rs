@@ -6,7 +6,7 @@ fn shown(text: &str) -> String {
 }
 
 #[test]
-fn text_loses_its_effects_and_stays_readable() {
+fn mentions_and_references_have_no_effect() {
     for (text, expected) in [
         (
             "plain text, a*b, 1 < 2, x & y",
@@ -38,7 +38,14 @@ fn text_loses_its_effects_and_stays_readable() {
             "https:·//github.com/o/r/pull/4#discussion_r1",
         ),
         ("# heading", "# heading"),
-        // Hidden text and HTML.
+    ] {
+        assert_eq!(shown(&neutralize(text, None)), expected, "{text}");
+    }
+}
+
+#[test]
+fn hidden_text_and_images_become_visible() {
+    for (text, expected) in [
         ("a <!-- hidden --> b", "a &lt;!-- hidden --> b"),
         (
             "<img src=x> </details> <?x <3",
@@ -247,7 +254,17 @@ fn effect_of(text: &str) -> Option<String> {
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                 return Some(format!("a link to {dest_url}"));
             }
-            _ => plain.push(' '),
+            Event::Start(_)
+            | Event::End(_)
+            | Event::Text(_)
+            | Event::Code(_)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::FootnoteReference(_)
+            | Event::SoftBreak
+            | Event::HardBreak
+            | Event::Rule
+            | Event::TaskListMarker(_) => plain.push(' '),
         }
     }
     let text = without_links(&plain);

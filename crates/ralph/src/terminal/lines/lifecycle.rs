@@ -299,6 +299,12 @@ fn status_lines(status: &RunStatus, state: &RunState, style: Style) -> Vec<Style
         (RunStatus::WaitingProvider(wait), Style::Rich { .. } | Style::Plain) => {
             vec![warning_line(&wait.to_string())]
         }
+        (RunStatus::WaitingCi(wait), Style::Rich { .. } | Style::Plain) => {
+            vec![quiet_line(&format!("waiting for the {wait}"))]
+        }
+        (RunStatus::WaitingHost(wait), Style::Rich { .. } | Style::Plain) => {
+            vec![warning_line(&wait.to_string())]
+        }
         (
             RunStatus::Paused(_)
             | RunStatus::Succeeded
@@ -320,7 +326,9 @@ pub fn ending_lines(state: &RunState, style: Style) -> Vec<StyledLine> {
         | RunStatus::SandboxLost
         | RunStatus::Paused(_)
         | RunStatus::WaitingQuota(_)
-        | RunStatus::WaitingProvider(_) => ("■", Tone::Warn),
+        | RunStatus::WaitingProvider(_)
+        | RunStatus::WaitingCi(_)
+        | RunStatus::WaitingHost(_) => ("■", Tone::Warn),
         RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying => {
             ("…", Tone::Plain)
         }
@@ -381,6 +389,7 @@ fn result_lines(state: &RunState) -> Vec<String> {
             commit.short()
         ));
     }
+    lines.extend(super::source_host::result_lines(state));
     if state.has_nothing_to_do() {
         lines.push("no model was asked and no pull request was opened".to_owned());
         return lines;
@@ -440,6 +449,14 @@ fn next_steps(state: &RunState) -> Vec<String> {
         }
         RunStatus::WaitingQuota(_) | RunStatus::WaitingProvider(_) => {
             vec![format!("`ralph resume {run}` asks the model immediately")]
+        }
+        RunStatus::WaitingCi(_) => {
+            vec![format!("`ralph resume {run}` reads the checks immediately")]
+        }
+        RunStatus::WaitingHost(_) => {
+            vec![format!(
+                "`ralph resume {run}` asks the source host immediately"
+            )]
         }
         RunStatus::Failed(reason) => {
             let raise = match reason {

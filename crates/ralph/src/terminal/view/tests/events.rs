@@ -42,6 +42,7 @@ pub(super) fn created() -> Event {
         model_key: None,
         scm: "local".into(),
         delivery: Delivery::PullRequest,
+        issue: None,
         limits: BudgetLimits {
             max_iterations: Some(10),
             max_wall_time: Some(Duration::from_hours(1)),
