@@ -15,13 +15,10 @@ pub(super) fn check_success(
 ) {
     let before = |record: &&AuditRecord| record.number < success.number;
     let waits = evidence.records("status_changed").filter(before);
-    let waited = waits
-        .filter(|record| record.text("status") == "waiting_ci")
-        .rfind(|record| record.event()["reason"]["commit"] == head);
-    let results = evidence.records("ci_finished").filter(before);
-    let result = results
-        .filter(|record| record.text("commit") == head)
-        .last();
+    let mut waits = waits.filter(|record| record.text("status") == "waiting_ci");
+    let waited = waits.rfind(|record| record.event()["reason"]["commit"] == head);
+    let mut results = evidence.records("ci_finished").filter(before);
+    let result = results.rfind(|record| record.text("commit") == head);
     match (waited, result) {
         (Some(wait), None) => findings.fail(format!(
             "{} waits for the checks of {head}, but the run succeeded without a result",

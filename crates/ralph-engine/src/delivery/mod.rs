@@ -8,6 +8,8 @@
 mod branch_findings;
 mod ci;
 mod host_request;
+#[cfg(test)]
+mod host_tests;
 mod publish;
 mod pull_body;
 mod reviews;
