@@ -1,6 +1,6 @@
 //! The delivery of a run: `publish` pushes the branch and updates the pull request, `verify` judges
-//! a commit in clean rooms, `test_changes` examines changed tests, `pull_body` writes the text of
-//! the pull request, `state_ref` saves the run's files under `refs/ralph/<task_id>`. At a host on the
+//! a commit in clean rooms, `test_changes` examines changed tests, `pull_request` opens and updates the pull
+//! request with the text of `pull_body`, `state_ref` saves the run's files under `refs/ralph/<task_id>`. At a host on the
 //! network, `ci` waits for the checks of a commit, `reviews` reads reviews, `surroundings` compares
 //! the run with other pull requests, and `host_request` repeats requests while the host is not
 //! available.
@@ -12,6 +12,7 @@ mod host_request;
 mod host_tests;
 mod publish;
 mod pull_body;
+mod pull_request;
 mod reviews;
 mod saved_files;
 mod state_ref;

@@ -293,17 +293,12 @@ fn status_lines(status: &RunStatus, state: &RunState, style: Style) -> Vec<Style
             RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying,
             Style::Plain,
         ) => vec![quiet_line(&format!("… {}", status.as_str()))],
-        (RunStatus::WaitingQuota(wait), Style::Rich { .. } | Style::Plain) => {
-            vec![warning_line(&wait.to_string())]
-        }
-        (RunStatus::WaitingProvider(wait), Style::Rich { .. } | Style::Plain) => {
-            vec![warning_line(&wait.to_string())]
-        }
+        (
+            RunStatus::WaitingQuota(_) | RunStatus::WaitingProvider(_) | RunStatus::WaitingHost(_),
+            Style::Rich { .. } | Style::Plain,
+        ) => vec![warning_line(&status.reason().unwrap_or_default())],
         (RunStatus::WaitingCi(wait), Style::Rich { .. } | Style::Plain) => {
             vec![quiet_line(&format!("waiting for the {wait}"))]
-        }
-        (RunStatus::WaitingHost(wait), Style::Rich { .. } | Style::Plain) => {
-            vec![warning_line(&wait.to_string())]
         }
         (
             RunStatus::Paused(_)
@@ -450,10 +445,7 @@ fn next_steps(state: &RunState) -> Vec<String> {
         RunStatus::WaitingQuota(_) | RunStatus::WaitingProvider(_) => {
             vec![format!("`ralph resume {run}` asks the model immediately")]
         }
-        RunStatus::WaitingCi(_) => {
-            vec![format!("`ralph resume {run}` reads the checks immediately")]
-        }
-        RunStatus::WaitingHost(_) => {
+        RunStatus::WaitingCi(_) | RunStatus::WaitingHost(_) => {
             vec![format!(
                 "`ralph resume {run}` asks the source host immediately"
             )]
