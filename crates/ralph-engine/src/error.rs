@@ -33,7 +33,10 @@ pub enum RunError {
     Scm(#[from] ScmError),
     /// The source host was not available for longer than a run waits, or limits requests for longer.
     #[error("{error}; {}", waited_for(*.waited))]
-    HostOutage { error: HostError, waited: Duration },
+    HostOutage {
+        error: Box<HostError>,
+        waited: Duration,
+    },
     /// The model failed.
     #[error(transparent)]
     Model(#[from] ModelError),

@@ -24,10 +24,7 @@ use crate::workbench::Workbench;
 const MAX_LISTED_REPOSITORIES: usize = 5;
 
 pub(super) async fn commit_action(
-    recorder: &mut Recorder,
-    bench: &mut Workbench,
-    controls: &mut Controls,
-    pinned: &PinnedTask,
+    run: &mut Run,
     index: usize,
     message: &str,
     paths: &[WorkspacePath],
@@ -35,12 +32,19 @@ pub(super) async fn commit_action(
     if let Some(why) = paths.iter().find_map(rules::refuse_commit) {
         return Ok(ActionEffect::refused(why));
     }
-    let run = &recorder.state().plan.run;
     let message = format!(
-        "{}\n\nRalph-Run: {run}\n{}\n",
-        clean_message(message),
-        action_trailer(recorder, index)
+        "{}\n\nRalph-Run: {}\n{}\n",
+        clean_message(&publishable_message(run, message)),
+        run.recorder.state().plan.run,
+        action_trailer(&run.recorder, index)
     );
+    let Run {
+        recorder,
+        bench,
+        controls,
+        pinned,
+        ..
+    } = run;
     let findings = bench.workspace.guard_git(&*bench.sandbox).await?;
     recorder.record_tampering(findings)?;
     let mut outcome = try_commit(recorder, bench, controls, pinned, &message, paths).await;
@@ -65,7 +69,7 @@ pub(super) async fn commit_action(
 
 /// Returns the message of a commit, without closing keywords for other issues if the source host has
 /// issues.
-pub(super) fn publishable_message<'a>(run: &Run, message: &'a str) -> Cow<'a, str> {
+fn publishable_message<'a>(run: &Run, message: &'a str) -> Cow<'a, str> {
     match run.services.scm.source_host() {
         Some(_) => neutralize_commit(message, run.recorder.state().plan.issue).into(),
         None => message.into(),

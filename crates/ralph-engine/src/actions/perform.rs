@@ -13,7 +13,7 @@ use ralph_core::task::OnActionError;
 use serde::Serialize;
 
 use super::cleared::ClearedAction;
-use super::commit::{commit_action, commit_before_restart, publishable_message};
+use super::commit::{commit_action, commit_before_restart};
 use super::file_step::{execute_file_step, plan_file_step};
 use crate::capture::{Capture, Captured};
 use crate::check_results::update_checks_after_command;
@@ -299,17 +299,7 @@ async fn execute_action(
             if let Some(effect) = before {
                 return Ok(effect);
             }
-            let message = publishable_message(run, message);
-            commit_action(
-                &mut run.recorder,
-                &mut run.bench,
-                &mut run.controls,
-                &run.pinned,
-                index,
-                &message,
-                paths,
-            )
-            .await
+            commit_action(run, index, message, paths).await
         }
         action @ (Action::Rotate { .. }
         | Action::Pause { .. }

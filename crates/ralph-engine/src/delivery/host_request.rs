@@ -50,9 +50,10 @@ where
 
 fn give_up(error: ScmError, waited: Duration) -> RunError {
     match error {
-        ScmError::Host(error) if error.kind.is_transient() => {
-            RunError::HostOutage { error, waited }
-        }
+        ScmError::Host(error) if error.kind.is_transient() => RunError::HostOutage {
+            error: Box::new(error),
+            waited,
+        },
         error @ (ScmError::Host(_)
         | ScmError::CheckedOut { .. }
         | ScmError::Io { .. }

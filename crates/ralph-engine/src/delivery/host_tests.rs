@@ -71,7 +71,9 @@ async fn try_deliver(fixture: &mut RunFixture) -> Result<DeliveryOutcome, RunErr
 fn paused(outcome: DeliveryOutcome) -> String {
     match outcome {
         DeliveryOutcome::NeedsUser(PauseReason::Broken { what, fix }) => format!("{what} — {fix}"),
-        outcome => panic!("{outcome:?}"),
+        outcome @ (DeliveryOutcome::Unfinished
+        | DeliveryOutcome::Success
+        | DeliveryOutcome::NeedsUser(_)) => panic!("{outcome:?}"),
     }
 }
 

@@ -165,16 +165,15 @@ async fn try_success(run: &mut Run) -> Result<DeliveryOutcome, RunError> {
     }
     run.recorder.set_status(RunStatus::Verifying)?;
     let head = run.recorder.state().head.clone();
-    let checks = match checks_before_wait(run.recorder.state()) {
-        Some(checks) => checks,
-        None => {
-            let report = verify_commit(run, &head).await?;
-            if !report.is_green() {
-                reopen_red_boxes(run, &report)?;
-                return Ok(DeliveryOutcome::Unfinished);
-            }
-            report.checks
+    let checks = if let Some(checks) = checks_before_wait(run.recorder.state()) {
+        checks
+    } else {
+        let report = verify_commit(run, &head).await?;
+        if !report.is_green() {
+            reopen_red_boxes(run, &report)?;
+            return Ok(DeliveryOutcome::Unfinished);
         }
+        report.checks
     };
     push_if_missing(&mut run.recorder, &run.bench, &run.services).await?;
     let approval = unapproved_test_changes(&run.recorder, &run.bench, &run.pinned).await?;
