@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::evidence::Evidence;
+use super::host_checks;
 use super::journal::AuditRecord;
 use super::pulls;
 use super::report::{AuditOutcome, Findings};
@@ -35,6 +36,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
         check_verdict(evidence, verdict, succeeded, &mut findings);
         check_flaky_commit(evidence, verdict, &mut findings);
         check_delivered_commit(evidence, verdict.text("head"), &mut findings);
+        host_checks::check_success(evidence, succeeded, verdict.text("head"), &mut findings);
     } else {
         findings.fail(format!(
             "{} has no verification before it",

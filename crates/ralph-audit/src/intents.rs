@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::evidence::Evidence;
+use super::host_checks;
 use super::journal::AuditRecord;
 use super::report::{AuditOutcome, Findings};
 
@@ -11,6 +12,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     for record in &evidence.journal.records {
         walk.apply(record);
     }
+    host_checks::check_intents(evidence, &mut walk.findings);
     AuditOutcome::Checked(walk.findings)
 }
 

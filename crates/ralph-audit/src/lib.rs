@@ -17,7 +17,7 @@
 //! | I5 | `secrets`, `known_secrets` | the run's files contain no known credential and nothing with the format of one |
 //! | I6 | `budgets` | budgets are respected, active time never decreases |
 //! | I7 | `orphans` | no sandbox and no process is left behind |
-//! | I12 | `green` | success means a commit that was green in a clean room |
+//! | I12 | `green`, `host_checks` | success means a commit that was green in a clean room |
 //! | I13 | `writers` | one process writes at a time |
 //! | I14 | `states` | the statuses follow the state machine |
 //! | CON | `contract` | the task file is the one the journal pins |
@@ -40,6 +40,7 @@ mod digest;
 mod evidence;
 mod git;
 mod green;
+mod host_checks;
 mod intents;
 mod iterations;
 mod journal;

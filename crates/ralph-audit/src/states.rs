@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::report::{AuditOutcome, Findings};
 
 /// Each status and its permitted successors.
-const TRANSITIONS: [(&str, &[&str]); 11] = [
+const TRANSITIONS: [(&str, &[&str]); 13] = [
     ("created", &["preparing", "paused", "stopped", "failed"]),
     (
         "preparing",
@@ -24,6 +24,7 @@ const TRANSITIONS: [(&str, &[&str]); 11] = [
             "paused",
             "waiting_quota",
             "waiting_provider",
+            "waiting_host",
             "verifying",
             "stopped",
             "failed",
@@ -35,6 +36,7 @@ const TRANSITIONS: [(&str, &[&str]); 11] = [
         &[
             // A pause takes effect at the end of a verification, and the run continues from there.
             "verifying",
+            "waiting_ci",
             "running",
             "preparing",
             "paused",
@@ -52,9 +54,35 @@ const TRANSITIONS: [(&str, &[&str]); 11] = [
         &["running", "preparing", "paused", "stopped", "failed"],
     ),
     (
+        "waiting_ci",
+        &[
+            "waiting_ci",
+            "waiting_host",
+            "verifying",
+            "preparing",
+            "paused",
+            "stopped",
+            "failed",
+        ],
+    ),
+    (
+        "waiting_host",
+        &[
+            "running",
+            "verifying",
+            "waiting_ci",
+            "preparing",
+            "paused",
+            "stopped",
+            "failed",
+        ],
+    ),
+    (
         "verifying",
         &[
             "running",
+            "waiting_ci",
+            "waiting_host",
             "verifying",
             "succeeded",
             "paused",

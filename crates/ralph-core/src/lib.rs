@@ -23,6 +23,7 @@
 //! - [`checks`] finds the files a check runs and new code that could fake its result.
 //! - [`image`] names container images and decides when they must be rebuilt.
 //! - [`net`] decides which hosts a sandbox may reach.
+//! - [`publish`] judges checks and overlaps at the source host and neutralises published text.
 //! - [`notify`] decides about which ends of a run the user is notified.
 //! - [`printable`] escapes characters that change how text is displayed.
 //! - [`secret`] redacts secrets in types and in streams.
@@ -56,6 +57,7 @@ pub mod price;
 pub mod printable;
 pub mod profile;
 pub mod prompt;
+pub mod publish;
 pub mod pull_text;
 pub mod repo_address;
 pub mod run;

@@ -49,6 +49,8 @@ impl NotifyKind {
             | RunStatus::Running
             | RunStatus::WaitingQuota(_)
             | RunStatus::WaitingProvider(_)
+            | RunStatus::WaitingCi(_)
+            | RunStatus::WaitingHost(_)
             | RunStatus::Verifying => None,
         }
     }

@@ -11,6 +11,7 @@ use crate::net::{Allowlist, EgressPolicy, ProviderTool};
 use crate::outage::OutagePolicy;
 use crate::ports::{Confinement, Isolation};
 use crate::profile::ModelChoice;
+use crate::publish::PublishPolicy;
 use crate::repo_address::{RemoteRepo, RepoAddress};
 use crate::task::RunMode;
 
@@ -127,6 +128,9 @@ pub struct PinnedSettings {
     /// Whether the run's files are saved under `refs/ralph/<task_id>`; `None` means yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_ref: Option<bool>,
+    /// The settings of publishing without those of the task. Plans of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<PublishPolicy>,
 }
 
 /// The author and committer of commits.
@@ -313,6 +317,9 @@ pub struct RunPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scm_credential: Option<String>,
     pub delivery: Delivery,
+    /// The issue that the pull request closes, if the run works on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<u64>,
     pub limits: BudgetLimits,
     /// `None` if there is nothing to install.
     #[serde(default, skip_serializing_if = "Option::is_none")]

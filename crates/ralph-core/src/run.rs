@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
-use crate::id::Digest;
+use crate::id::{CommitId, Digest};
 use crate::task::RunMode;
 
 mod command;
@@ -28,6 +28,10 @@ pub enum RunStatus {
     WaitingQuota(QuotaWait),
     /// The model's provider is not available; the run tries again by itself.
     WaitingProvider(ProviderWait),
+    /// It waits for the checks of its commit at the source host.
+    WaitingCi(CiWait),
+    /// The source host is not available or limits requests; the run tries again by itself.
+    WaitingHost(HostWait),
     /// Its commit is being verified in a clean room.
     Verifying,
     /// Its last commit is verified and delivered.
@@ -91,6 +95,26 @@ pub struct ProviderWait {
     /// When the next attempt starts.
     pub until: jiff::Timestamp,
     /// The last error, in the provider's words.
+    pub why: String,
+}
+
+/// A wait for the checks of a commit at the source host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CiWait {
+    /// The verified commit.
+    pub commit: CommitId,
+    /// One more than the number of rounds in which the checks failed.
+    pub round: u32,
+    /// When the wait ends at the latest.
+    pub until: jiff::Timestamp,
+}
+
+/// A wait for a source host that is not available or limits requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostWait {
+    /// When the next attempt starts.
+    pub until: jiff::Timestamp,
+    /// The last error.
     pub why: String,
 }
 
@@ -187,6 +211,25 @@ impl fmt::Display for ProviderWait {
     }
 }
 
+impl fmt::Display for CiWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let until = self.until.strftime("%Y-%m-%d %H:%M:%S UTC");
+        let commit = self.commit.short();
+        write!(f, "checks of commit {commit} at the source host")?;
+        if self.round > 1 {
+            write!(f, ", round {}", self.round)?;
+        }
+        write!(f, "; at most until {until}")
+    }
+}
+
+impl fmt::Display for HostWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let until = self.until.strftime("%Y-%m-%d %H:%M:%S UTC");
+        write!(f, "{}; next attempt at {until}", self.why)
+    }
+}
+
 impl fmt::Display for FailReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -211,6 +254,8 @@ impl RunStatus {
             Self::Paused(_) => "paused",
             Self::WaitingQuota(_) => "waiting_quota",
             Self::WaitingProvider(_) => "waiting_provider",
+            Self::WaitingCi(_) => "waiting_ci",
+            Self::WaitingHost(_) => "waiting_host",
             Self::Verifying => "verifying",
             Self::Succeeded => "succeeded",
             Self::Failed(_) => "failed",
@@ -226,6 +271,8 @@ impl RunStatus {
             Self::Failed(reason) => Some(reason.to_string()),
             Self::WaitingQuota(wait) => Some(wait.to_string()),
             Self::WaitingProvider(wait) => Some(wait.to_string()),
+            Self::WaitingCi(wait) => Some(wait.to_string()),
+            Self::WaitingHost(wait) => Some(wait.to_string()),
             Self::SandboxLost => Some("the sandbox is gone; committed work is kept".into()),
             Self::Created
             | Self::Preparing
@@ -246,6 +293,8 @@ impl RunStatus {
             | Self::Paused(_)
             | Self::WaitingQuota(_)
             | Self::WaitingProvider(_)
+            | Self::WaitingCi(_)
+            | Self::WaitingHost(_)
             | Self::Verifying
             | Self::SandboxLost => false,
         }
@@ -253,7 +302,21 @@ impl RunStatus {
 
     /// Returns whether a process works on the run or waits for it, unless that process crashed.
     pub fn needs_process(&self) -> bool {
-        self.is_active() || matches!(self, Self::WaitingQuota(_) | Self::WaitingProvider(_))
+        match self {
+            Self::WaitingQuota(_)
+            | Self::WaitingProvider(_)
+            | Self::WaitingCi(_)
+            | Self::WaitingHost(_) => true,
+            Self::Created
+            | Self::Preparing
+            | Self::Running
+            | Self::Paused(_)
+            | Self::Verifying
+            | Self::Succeeded
+            | Self::Failed(_)
+            | Self::Stopped
+            | Self::SandboxLost => self.is_active(),
+        }
     }
 
     /// Returns whether a process works on the run, unless that process crashed.
@@ -263,6 +326,8 @@ impl RunStatus {
             Self::Paused(_)
             | Self::WaitingQuota(_)
             | Self::WaitingProvider(_)
+            | Self::WaitingCi(_)
+            | Self::WaitingHost(_)
             | Self::Succeeded
             | Self::Failed(_)
             | Self::Stopped
@@ -303,8 +368,12 @@ pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(),
         }
 
         (S::Created | S::Preparing | S::Running | S::Verifying, _, C::Pause | C::Stop)
-        | (S::Running, _, C::Rotate)
-        | (S::WaitingQuota(_) | S::WaitingProvider(_), _, C::Pause | C::Resume | C::Stop)
+        | (S::Running | S::WaitingCi(_), _, C::Rotate)
+        | (
+            S::WaitingQuota(_) | S::WaitingProvider(_) | S::WaitingCi(_) | S::WaitingHost(_),
+            _,
+            C::Pause | C::Resume | C::Stop,
+        )
         | (S::Paused(_) | S::SandboxLost, _, C::Resume | C::Stop)
         | (
             _,
@@ -322,13 +391,21 @@ pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(),
             | S::Verifying
             | S::WaitingQuota(_)
             | S::WaitingProvider(_)
+            | S::WaitingCi(_)
+            | S::WaitingHost(_)
             | S::Paused(_)
             | S::SandboxLost,
             _,
             C::Diagnose | C::Apply,
         )
         | (
-            S::Running | S::Verifying | S::WaitingQuota(_) | S::WaitingProvider(_) | S::Paused(_),
+            S::Running
+            | S::Verifying
+            | S::WaitingQuota(_)
+            | S::WaitingProvider(_)
+            | S::WaitingCi(_)
+            | S::WaitingHost(_)
+            | S::Paused(_),
             M::Debug,
             C::Debug { .. },
         ) => Ok(()),
@@ -341,6 +418,7 @@ pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(),
         }
         (S::WaitingQuota(_), _, C::Rotate) => Err("it is waiting for a usage limit to reset"),
         (S::WaitingProvider(_), _, C::Rotate) => Err("it is waiting for the model's provider"),
+        (S::WaitingHost(_), _, C::Rotate) => Err("it is waiting for the source host"),
         (S::Verifying, _, C::Rotate) => Err("its commit is being verified"),
         (S::Paused(_), _, C::Pause) => Err("it is already paused"),
         (S::Paused(_), _, C::Rotate) => Err("it is paused; resume it first"),

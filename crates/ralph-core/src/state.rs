@@ -26,12 +26,14 @@ mod crash_loop;
 mod iterations;
 mod model;
 mod open_iteration;
+mod source_host;
 mod steering;
 
 pub use baseline::Baseline;
 pub use consultation::Consultation;
 pub use crash_loop::{CrashedCommand, MAX_CRASHES};
 pub use open_iteration::{FinishedTool, OpenIteration, RunningTool};
+pub use source_host::{CiResult, ClosedBasePull, GreenVerification, HostFindings};
 pub use steering::{MAX_MESSAGE_BYTES, MAX_WAITING_MESSAGES, Message, ScreenedTool, host_entry};
 
 /// The number of red commits that are remembered.
@@ -111,6 +113,10 @@ pub struct RunState {
     pub saved_at: Option<u64>,
     /// The pull request.
     pub pull: Option<PullRequest>,
+    /// The findings at the source host.
+    pub host: HostFindings,
+    /// The last green verification.
+    pub green: Option<GreenVerification>,
     /// Whether the user discarded the run's branch.
     pub discarded: bool,
     /// The ids of the ticked boxes.
@@ -223,6 +229,8 @@ impl RunState {
             pushed: None,
             saved_at: None,
             pull: None,
+            host: HostFindings::default(),
+            green: None,
             discarded: false,
             ticked: BTreeSet::new(),
             verified: None,
@@ -319,6 +327,9 @@ impl RunState {
                 if let RunStatus::Paused(reason) = status {
                     self.forget_crashes();
                     self.question = reason.question().map(str::to_owned);
+                }
+                if let RunStatus::WaitingCi(wait) = status {
+                    self.host.waited_for = Some(wait.commit.clone());
                 }
                 self.status = status.clone();
                 self.may_continue = false;
@@ -426,11 +437,17 @@ impl RunState {
             }
             VerificationEvent::VerifyFinished {
                 head,
+                contract,
                 green,
                 checks,
                 findings,
                 ..
             } => {
+                self.green = green.then(|| GreenVerification {
+                    head: head.clone(),
+                    contract: contract.clone(),
+                    checks: checks.clone(),
+                });
                 self.running_command = None;
                 self.findings.clone_from(findings);
                 self.record_verdict(head, *green, checks);
@@ -463,12 +480,24 @@ impl RunState {
 
     fn apply_delivery(&mut self, event: &DeliveryEvent) {
         match event {
-            DeliveryEvent::CommitsImported { head, .. } => self.head = head.clone(),
+            DeliveryEvent::CommitsImported { head, .. } => {
+                self.head = head.clone();
+                self.host.awaits_user = false;
+            }
             DeliveryEvent::Pushed { head, .. } => self.pushed = Some(head.clone()),
             DeliveryEvent::PullRequestUpdated { pull, .. } => self.pull = Some(pull.clone()),
             DeliveryEvent::Discarded { .. } => self.discarded = true,
             DeliveryEvent::StateSaved { .. } => self.saved_at = Some(self.seq),
-            DeliveryEvent::ImportRefused { .. } | DeliveryEvent::PushStarted { .. } => {}
+            DeliveryEvent::CiProgress { .. }
+            | DeliveryEvent::CiFinished { .. }
+            | DeliveryEvent::OverlapFound { .. }
+            | DeliveryEvent::OverlapEnded { .. }
+            | DeliveryEvent::ReviewsReceived { .. }
+            | DeliveryEvent::BaseMoved { .. }
+            | DeliveryEvent::BasePullClosed { .. } => self.apply_host_finding(event),
+            DeliveryEvent::ImportRefused { .. }
+            | DeliveryEvent::PushStarted { .. }
+            | DeliveryEvent::PullRequestStarted { .. } => {}
         }
     }
 }

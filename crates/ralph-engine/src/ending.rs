@@ -3,13 +3,13 @@
 use ralph_core::event::{RunEvent, SandboxEvent};
 use ralph_core::run::RunStatus;
 
-use crate::contract::PinnedTask;
 use crate::delivery::{deliver_remaining, save_state};
 use crate::durable;
 use crate::error::RunError;
 use crate::file_digests;
 use crate::journal::Journal;
 use crate::recorder::Recorder;
+use crate::run::Run;
 use crate::services::Services;
 use crate::store::RunDir;
 use crate::workbench::Workbench;
@@ -28,6 +28,7 @@ pub(crate) fn record_failure_status(
         | RunError::Sandbox(_)
         | RunError::Git(_)
         | RunError::Scm(_)
+        | RunError::HostOutage { .. }
         | RunError::Model(_)
         | RunError::Outage { .. }
         | RunError::UnusableSandbox(_)
@@ -56,20 +57,20 @@ fn record_final_status(
 }
 
 /// Ends the work of this process on the run: delivers the rest, cleans up, records the status.
-pub(crate) async fn finish_with(
-    recorder: &mut Recorder,
-    bench: &mut Workbench,
-    services: &Services,
-    pinned: &PinnedTask,
-    status: RunStatus,
-) -> Result<RunStatus, RunError> {
+pub(crate) async fn finish_with(run: &mut Run, status: RunStatus) -> Result<RunStatus, RunError> {
     let line = status.reason().map_or_else(
         || status.as_str().to_owned(),
         |why| format!("{}: {why}", status.as_str()),
     );
-    recorder.log_activity(&line)?;
-    recorder.files.sync()?;
-    deliver_remaining(recorder, bench, services, pinned).await?;
+    run.recorder.log_activity(&line)?;
+    run.recorder.files.sync()?;
+    deliver_remaining(run).await?;
+    let Run {
+        recorder,
+        bench,
+        services,
+        ..
+    } = run;
     if status == RunStatus::Succeeded {
         // After a restart the status is `running`, and only a verifying run may succeed.
         recorder.set_status(RunStatus::Verifying)?;

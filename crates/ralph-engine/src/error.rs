@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::ports::{ModelError, ProviderProblem, SandboxError, ScmError};
+use ralph_core::ports::{HostError, ModelError, ProviderProblem, SandboxError, ScmError};
 use ralph_core::run::PauseReason;
 use ralph_core::state::CrashedCommand;
 
@@ -31,6 +31,12 @@ pub enum RunError {
     /// The source host failed.
     #[error(transparent)]
     Scm(#[from] ScmError),
+    /// The source host was not available for longer than a run waits, or limits requests for longer.
+    #[error("{error}; {}", waited_for(*.waited))]
+    HostOutage {
+        error: Box<HostError>,
+        waited: Duration,
+    },
     /// The model failed.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -96,6 +102,9 @@ impl RunError {
             Self::Scm(ScmError::Host(error)) => {
                 format!("{}, then `ralph resume`", error.kind.fix())
             }
+            Self::HostOutage { error, .. } => {
+                format!("{}, then `ralph resume`", error.kind.fix())
+            }
             Self::Model(error) => model_hint(error),
             Self::Outage { .. } => OUTAGE_HINT.into(),
             Self::Contract(_) => {
@@ -125,6 +134,7 @@ impl RunError {
             | Self::Sandbox(_)
             | Self::Git(_)
             | Self::Scm(_)
+            | Self::HostOutage { .. }
             | Self::Model(_)
             | Self::Outage { .. }
             | Self::UnusableSandbox(_)

@@ -47,7 +47,7 @@ pub async fn iterate(run: &mut Run) -> Result<(), RunError> {
     let reason = performed.reason.clone();
     let then = match (delivered, &performed.outcome) {
         (DeliveryOutcome::Success, _) => Some(RunStatus::Succeeded),
-        (DeliveryOutcome::NeedsApproval(reason), _) => Some(RunStatus::Paused(reason)),
+        (DeliveryOutcome::NeedsUser(reason), _) => Some(RunStatus::Paused(reason)),
         (DeliveryOutcome::Unfinished, outcome) => status_after(run, outcome, reason),
     };
     close_iteration(run, summary, performed, then).await

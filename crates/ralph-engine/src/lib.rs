@@ -73,6 +73,8 @@ mod run_fixture;
 mod run_lock;
 pub mod run_thread;
 mod running_time;
+#[cfg(test)]
+mod scripted_host;
 mod services;
 pub mod setup;
 mod steps;

@@ -14,7 +14,7 @@ use crate::contract::PinnedTask;
 use crate::contract_change::{apply_contract_change, apply_wanted_mode};
 use crate::controls::{Controls, GateHandle};
 use crate::delivery::approved_by_resuming;
-use crate::delivery::finish_approved;
+use crate::delivery::{Surroundings, finish_approved};
 use crate::durable::warn_if_failed;
 use crate::ending::finish_with;
 use crate::ending::record_failure_status;
@@ -51,6 +51,8 @@ pub struct Run {
     /// The last profile that the activity log announced while the run's own model replaces all
     /// profiles.
     pub(crate) announced_profile: Option<String>,
+    /// The last look at the other pull requests of the source host.
+    pub(crate) surroundings: Surroundings,
     /// The last iteration after which this process consulted the doctor automatically.
     pub(crate) last_doctor_iteration: u32,
 }
@@ -158,6 +160,7 @@ impl PreparedRun {
             pinned: self.pinned,
             scratch: IterationScratch::default(),
             announced_profile: None,
+            surroundings: Surroundings::default(),
             last_doctor_iteration: 0,
         }
     }
@@ -230,13 +233,6 @@ impl Run {
     }
 
     async fn finish_with(&mut self, status: RunStatus) -> Result<RunStatus, RunError> {
-        finish_with(
-            &mut self.recorder,
-            &mut self.bench,
-            &self.services,
-            &self.pinned,
-            status,
-        )
-        .await
+        finish_with(self, status).await
     }
 }

@@ -24,6 +24,7 @@ mod models;
 mod notify_settings;
 mod prices;
 mod project_file;
+mod publish_settings;
 mod regular_file;
 mod settings;
 mod values;
@@ -42,6 +43,7 @@ pub use models::{KeyDestinations, ModelProfile, ModelProfiles, ProfileError, ori
 pub use notify_settings::NotifySettings;
 pub use prices::{MAX_PRICE_BYTES, PriceSource, StoredPrices};
 pub use project_file::{ProjectFile, find_project_file};
+pub use publish_settings::{CiSettings, OverlapSettings, ReviewSettings, publish_policy};
 pub use regular_file::{
     RegularFile, RegularFileError, project_root, read_regular, read_user_named,
 };

@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::ConfigFileError;
 use super::notify_settings::NotifySettings;
+use super::publish_settings::{CiSettings, OverlapSettings, ReviewSettings};
 use super::values::{Cpus, Memory, TimeSpan, deserialize_nonzero_span};
 use crate::tokens::BaseUrl;
 
@@ -35,6 +36,9 @@ pub struct Settings {
     pub model: ModelSettings,
     pub git: GitSettings,
     pub github: GitHubSettings,
+    pub ci: CiSettings,
+    pub reviews: ReviewSettings,
+    pub overlap: OverlapSettings,
     pub monitoring: MonitoringSettings,
     pub notify: NotifySettings,
 }
@@ -509,7 +513,7 @@ mod tests {
         for (text, expected) in [
             (
                 "[sandbx]\n",
-                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `github`, `monitoring`, `notify`",
+                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `github`, `ci`, `reviews`, `overlap`, `monitoring`, `notify`",
             ),
             (
                 "# a comment\n[git]\n  pr_bsae = 1\n",

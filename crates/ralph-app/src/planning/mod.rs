@@ -7,12 +7,14 @@
 //!   the sandbox.
 //! - `fallback_agent` checks whether the image of a run contains the fallback agent.
 //! - `pinned_settings` stores the configuration in the plan, for processes in other directories.
+//! - `host_checks` rejects settings of checks that cannot be met.
 //! - [`secrets`] rejects plans and task files with known secrets.
 
 pub(crate) mod agent_script;
 pub mod container;
 mod effective_settings;
 pub(crate) mod fallback_agent;
+mod host_checks;
 pub mod network;
 pub(crate) mod pinned_settings;
 mod plan;

@@ -7,6 +7,7 @@ use std::path::Path;
 use ralph_core::plan::{PinnedSettings, RunPlan};
 
 use crate::app::App;
+use crate::config::publish_policy;
 use crate::error::AppError;
 
 /// Returns the configuration of the working directory. Omits profiles that contain a secret, because
@@ -26,6 +27,7 @@ pub(crate) fn pin_settings(app: &App) -> Result<PinnedSettings, AppError> {
         is_clean
     });
     let settings = app.settings()?;
+    let publish = publish_policy(&settings.ci, &settings.reviews, &settings.overlap);
     Ok(PinnedSettings {
         directory: app
             .environment()
@@ -36,6 +38,7 @@ pub(crate) fn pin_settings(app: &App) -> Result<PinnedSettings, AppError> {
         doctor_profile,
         fallback_profile: app.environment().fallback_profile().map(str::to_owned),
         outage: settings.model.outage_policy(),
+        publish: Some(publish),
         state_ref: (!settings.git.state_ref).then_some(false),
         author: Some(settings.git.worktree),
         command_timeout_minutes: Some(settings.sandbox.resources.timeout_minutes),

@@ -18,8 +18,8 @@ use super::request::RunRequest;
 use super::source_repository::{SourceRepository, free_branch};
 use super::task_file::{describe_finding, rejected};
 use super::{
-    agent_script, container, fallback_agent, network, pinned_settings, sandbox_choice, secrets,
-    setup, worker,
+    agent_script, container, fallback_agent, host_checks, network, pinned_settings, sandbox_choice,
+    secrets, setup, worker,
 };
 use crate::agent::AgentAccess;
 use crate::app::App;
@@ -146,6 +146,7 @@ async fn complete(
         scm: source_host.map_or("local", |remote| remote.scm).to_owned(),
         scm_credential,
         delivery: delivery_for(contract),
+        issue: None,
         limits: contract.limits().changed_by(&request.limits),
         setup: setup.plan,
         test_command: contract.test_command.clone().unwrap_or_default(),
@@ -153,6 +154,7 @@ async fn complete(
         mode: contract.mode,
         settings: Some(pinned_settings::pin_settings(app)?),
     };
+    host_checks::require_usable(contract, &plan)?;
     Ok((plan, choice, notices, source.remote))
 }
 

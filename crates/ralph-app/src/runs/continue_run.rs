@@ -63,6 +63,8 @@ fn budget_to_raise(state: &RunState) -> Option<Budget> {
         | RunStatus::Paused(_)
         | RunStatus::WaitingQuota(_)
         | RunStatus::WaitingProvider(_)
+        | RunStatus::WaitingCi(_)
+        | RunStatus::WaitingHost(_)
         | RunStatus::Verifying
         | RunStatus::Succeeded
         | RunStatus::Stopped

@@ -105,7 +105,12 @@ fn a_run_on_a_source_host_needs_no_local_records() {
     let plan = &mut fixture.event_mut("run_created", 1)["plan"];
     plan["scm"] = json!("github");
     plan["repo"] = json!("https://github.com/octo/greet");
-    fixture.edit_entries(|_| {});
+    let opened = fixture.entry_index("pull_request_updated", 1);
+    fixture.edit_entries(|entries| {
+        let mut started = entries[opened].clone();
+        started.event = json!({"type": "pull_request_started", "branch": "b", "head": "x"});
+        entries.insert(opened, started);
+    });
     fs::remove_file(fixture.pull_path(1)).unwrap();
     let audit = fixture.audit();
     assert_eq!(failed_checks(&audit), Vec::<&str>::new());

@@ -18,6 +18,15 @@ fn all_statuses() -> Vec<RunStatus> {
             until: jiff::Timestamp::UNIX_EPOCH,
             why: "status 503".into(),
         }),
+        RunStatus::WaitingCi(CiWait {
+            commit: CommitId::parse(&"a".repeat(40)).unwrap(),
+            round: 1,
+            until: jiff::Timestamp::UNIX_EPOCH,
+        }),
+        RunStatus::WaitingHost(HostWait {
+            until: jiff::Timestamp::UNIX_EPOCH,
+            why: "rate limited".into(),
+        }),
         RunStatus::Verifying,
         RunStatus::Succeeded,
         RunStatus::Failed(FailReason::Budget {
@@ -97,6 +106,8 @@ autonomous paused: resume stop profile task guardrail diagnose apply allow mode 
 autonomous paused (asks): resume stop profile task guardrail diagnose apply note allow message answer mode continue
 autonomous waiting_quota: pause resume stop profile task guardrail diagnose apply allow mode continue
 autonomous waiting_provider: pause resume stop profile task guardrail diagnose apply allow mode continue
+autonomous waiting_ci: pause resume rotate stop profile task guardrail diagnose apply allow mode continue
+autonomous waiting_host: pause resume stop profile task guardrail diagnose apply allow mode continue
 autonomous verifying: pause stop profile task guardrail diagnose apply allow mode continue
 autonomous succeeded:
 autonomous failed: continue
@@ -109,6 +120,8 @@ guided paused: resume stop profile task guardrail diagnose apply note allow mess
 guided paused (asks): resume stop profile task guardrail diagnose apply note allow message answer mode continue
 guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message mode continue
 guided waiting_provider: pause resume stop profile task guardrail diagnose apply note allow message mode continue
+guided waiting_ci: pause resume rotate stop profile task guardrail diagnose apply note allow message mode continue
+guided waiting_host: pause resume stop profile task guardrail diagnose apply note allow message mode continue
 guided verifying: pause stop profile task guardrail diagnose apply note allow message mode continue
 guided succeeded:
 guided failed: continue
@@ -121,6 +134,8 @@ debug paused: resume stop profile task guardrail diagnose apply note debug allow
 debug paused (asks): resume stop profile task guardrail diagnose apply note debug allow message answer mode continue
 debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue
 debug waiting_provider: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue
+debug waiting_ci: pause resume rotate stop profile task guardrail diagnose apply note debug allow message mode continue
+debug waiting_host: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue
 debug verifying: pause stop profile task guardrail diagnose apply note debug allow message mode continue
 debug succeeded:
 debug failed: continue

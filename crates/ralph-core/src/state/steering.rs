@@ -293,6 +293,8 @@ impl RunState {
             | RunStatus::Paused(_)
             | RunStatus::WaitingQuota(_)
             | RunStatus::WaitingProvider(_)
+            | RunStatus::WaitingCi(_)
+            | RunStatus::WaitingHost(_)
             | RunStatus::Verifying
             | RunStatus::Succeeded
             | RunStatus::Stopped

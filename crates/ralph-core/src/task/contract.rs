@@ -13,6 +13,7 @@ use crate::gutter;
 use crate::id::TaskId;
 use crate::money::Usd;
 use crate::plan::EngineKind;
+use crate::publish::{CiOverrides, OverlapAction};
 
 /// The front matter of a task, created only by [`TaskFile::parse`](super::TaskFile::parse).
 ///
@@ -75,6 +76,14 @@ pub struct Contract {
     pub verification: VerificationSettings,
     #[serde(default)]
     pub pr: PullSettings,
+    #[serde(default)]
+    pub ci: CiOverrides,
+    /// Whether reviews that request changes are given to the model; `None` means as configured.
+    #[serde(default)]
+    pub respond_to_reviews: Option<bool>,
+    /// `None` means as configured.
+    #[serde(default)]
+    pub overlap: Option<OverlapAction>,
     /// Whether the files in `.ralph/` are committed to the run's branch.
     #[serde(default)]
     pub commit_state: bool,

@@ -1,6 +1,7 @@
 //! Decodes the YAML tree of the front matter into a contract.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::agent_choice::AgentChoice;
 use super::branch::{self, BranchName, MAX_SLUG_CHARS};
@@ -18,6 +19,7 @@ use crate::id::TaskId;
 use crate::lint::{self, LintFinding, excerpt};
 use crate::path::WorkspacePath;
 use crate::plan::EngineKind;
+use crate::publish::{CiOverrides, CiPolicy, OverlapAction};
 
 /// The highest plausible number of iterations or minutes.
 const MAX_COUNT: u32 = 1_000_000;
@@ -80,6 +82,9 @@ pub(super) fn decode(
         verify_commands: verify_commands(&mut root, &mut remarks),
         verification: verification_settings(&mut root),
         pr: pull_settings(&mut root),
+        ci: ci_overrides(&mut root),
+        respond_to_reviews: respond_to_reviews(&mut root),
+        overlap: overlap_action(&mut root),
         commit_state: root.flag("commit_state").unwrap_or(false),
         on_action_error: root.choice("on_action_error").unwrap_or_default(),
         allow_workflow_changes: root.flag("allow_workflow_changes").unwrap_or(false),
@@ -234,6 +239,33 @@ fn pull_settings(root: &mut FrontMatterSection<'_, '_>) -> PullSettings {
             .map(YamlText::owned),
         body_template: section.text("body_template").map(YamlText::owned),
     }
+}
+
+fn ci_overrides(root: &mut FrontMatterSection<'_, '_>) -> CiOverrides {
+    let Some(mut section) = root.section("ci", "ci.") else {
+        return CiOverrides::default();
+    };
+    section.reject_unknown_keys(&keys::CI);
+    let (shortest, longest) = (CiPolicy::MIN_INTERVAL, CiPolicy::MAX_TIME);
+    CiOverrides {
+        required: section.flag("required"),
+        max_rounds: section.integer_u32("max_rounds", 1..=CiPolicy::MAX_ROUNDS),
+        interval: section.span("interval", shortest..=longest),
+        timeout: section.span("timeout", shortest..=longest),
+        grace: section.span("grace", Duration::ZERO..=longest),
+    }
+}
+
+fn respond_to_reviews(root: &mut FrontMatterSection<'_, '_>) -> Option<bool> {
+    let mut section = root.section("reviews", "reviews.")?;
+    section.reject_unknown_keys(&keys::REVIEWS);
+    section.flag("respond")
+}
+
+fn overlap_action(root: &mut FrontMatterSection<'_, '_>) -> Option<OverlapAction> {
+    let mut section = root.section("overlap", "overlap.")?;
+    section.reject_unknown_keys(&keys::OVERLAP);
+    section.choice("action")
 }
 
 fn verification_settings(root: &mut FrontMatterSection<'_, '_>) -> VerificationSettings {
@@ -391,6 +423,10 @@ impl KeywordChoice for RunMode {
         ("guided", Self::Guided),
         ("debug", Self::Debug),
     ];
+}
+
+impl KeywordChoice for OverlapAction {
+    const WORDS: &'static [(&'static str, Self)] = &[("warn", Self::Warn), ("pause", Self::Pause)];
 }
 
 impl KeywordChoice for OnTestChange {

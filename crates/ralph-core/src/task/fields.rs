@@ -2,6 +2,9 @@
 //! as missing, so that one pass reports all errors.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use jiff::SignedDuration;
 
 use super::keys::refuse_unknown;
 use super::suggest::nearest;
@@ -227,6 +230,43 @@ impl<'t, 'f> FrontMatterSection<'t, 'f> {
         let (low, high) = range.into_inner();
         let number = self.integer(key, u64::from(low)..=u64::from(high))?;
         Some(u32::try_from(number).expect("the range has only such numbers"))
+    }
+
+    /// Returns a time in a range, written as `30s` or `2m`.
+    pub(super) fn span(&mut self, key: &str, range: RangeInclusive<Duration>) -> Option<Duration> {
+        let text = self.text(key)?;
+        let written = text.text.trim();
+        let parsed = parse_value::<SignedDuration>(written).map(Duration::try_from);
+        let Some(Ok(span)) = parsed else {
+            let message = format!(
+                "`{}{key}` is `{}`, expected a time",
+                self.prefix,
+                excerpt(written)
+            );
+            let fix = "write a number with its unit, such as `30s`, `2m` or `1h`";
+            self.report(
+                LintFinding::error("wrong-type", message, fix),
+                text.location,
+            );
+            return None;
+        };
+        if range.contains(&span) {
+            return Some(span);
+        }
+        let (low, high) = range.into_inner();
+        let message = format!(
+            "`{}{key}` is {}, expected {} s to {} h",
+            self.prefix,
+            excerpt(written),
+            low.as_secs(),
+            high.as_secs() / 3600
+        );
+        let fix = "choose a value in this range";
+        self.report(
+            LintFinding::error("out-of-range", message, fix),
+            text.location,
+        );
+        None
     }
 
     /// Returns a positive amount of dollars.

@@ -7,7 +7,7 @@ use super::yaml::{YamlKey, YamlNode};
 use crate::lint::{LintFinding, excerpt};
 
 /// The top-level keys.
-pub(crate) const ROOT: [&str; 33] = [
+pub(crate) const ROOT: [&str; 36] = [
     "task_id",
     "repo_url",
     "base_branch",
@@ -34,6 +34,9 @@ pub(crate) const ROOT: [&str; 33] = [
     "verify_commands",
     "verification",
     "pr",
+    "ci",
+    "reviews",
+    "overlap",
     "commit_state",
     "on_action_error",
     "allow_workflow_changes",
@@ -55,6 +58,15 @@ pub(crate) const PR: [&str; 6] = [
 
 /// The keys under `verification`.
 pub(crate) const VERIFICATION: [&str; 3] = ["baseline", "on_test_change", "protected"];
+
+/// The keys under `ci`.
+pub(crate) const CI: [&str; 5] = ["required", "max_rounds", "interval", "timeout", "grace"];
+
+/// The keys under `reviews`.
+pub(crate) const REVIEWS: [&str; 1] = ["respond"];
+
+/// The keys under `overlap`.
+pub(crate) const OVERLAP: [&str; 1] = ["action"];
 
 /// The keys under `sandbox_resources`.
 pub(crate) const RESOURCES: [&str; 3] = ["vcpu", "memory_gib", "disk_gib"];
@@ -81,6 +93,8 @@ pub(super) fn root_lines(
             "move it below `pr:`, indented".to_owned()
         } else if VERIFICATION.contains(&key.name.as_str()) {
             "move it below `verification:`, indented".to_owned()
+        } else if CI.contains(&key.name.as_str()) {
+            "move it below `ci:`, indented".to_owned()
         } else if RESOURCES.contains(&key.name.as_str()) {
             "move it below `sandbox_resources:`, indented".to_owned()
         } else {

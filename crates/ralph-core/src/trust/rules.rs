@@ -228,6 +228,34 @@ pub const RULES: &[TrustRule] = &[
         TrustScope::Every,
         "your GitHub credential is sent to `{value}`",
     ),
+    row(
+        Settings,
+        "ci.required",
+        UserOnly,
+        TrustScope::Every,
+        "a run succeeds although the checks of the source host have not passed",
+    )
+    .with_bound(TrustBound::Order(&["true", "false"])),
+    harmless(Settings, "ci.max_rounds"),
+    harmless(Settings, "ci.interval"),
+    harmless(Settings, "ci.timeout"),
+    harmless(Settings, "ci.grace"),
+    row(
+        Settings,
+        "reviews.respond",
+        Proposal,
+        TrustScope::Every,
+        "the model gets the text of reviews that request changes, whoever wrote them",
+    )
+    .with_bound(TrustBound::Order(&["false", "true"])),
+    row(
+        Settings,
+        "overlap.action",
+        UserOnly,
+        TrustScope::Every,
+        "a run continues although another pull request changes the same files",
+    )
+    .with_bound(TrustBound::Order(&["pause", "warn"])),
     harmless(Settings, "monitoring.show_progress"),
     row(
         Settings,
@@ -468,6 +496,27 @@ pub const RULES: &[TrustRule] = &[
     harmless(Task, "agent"),
     harmless(Task, "agent_fallback"),
     harmless(Task, "mode"),
+    row(
+        Task,
+        "ci.required",
+        UserOnly,
+        TrustScope::Every,
+        "a run succeeds although the checks of the source host have not passed",
+    )
+    .with_bound(TrustBound::Order(&["true", "false"])),
+    harmless(Task, "ci.max_rounds"),
+    harmless(Task, "ci.interval"),
+    harmless(Task, "ci.timeout"),
+    harmless(Task, "ci.grace"),
+    harmless(Task, "reviews.respond"),
+    row(
+        Task,
+        "overlap.action",
+        UserOnly,
+        TrustScope::Every,
+        "a run continues although another pull request changes the same files",
+    )
+    .with_bound(TrustBound::Order(&["pause", "warn"])),
     harmless(Task, "pr.enabled"),
     harmless(Task, "pr.draft"),
     harmless(Task, "pr.ready_on_success"),

@@ -1,16 +1,34 @@
 use super::*;
-use crate::task::keys::{PR, RESOURCES, ROOT, VERIFICATION};
+use crate::task::keys::{CI, OVERLAP, PR, RESOURCES, REVIEWS, ROOT, VERIFICATION};
 
 #[test]
 fn every_key_of_a_task_file_is_in_the_table() {
+    let sections = [
+        "pr",
+        "ci",
+        "reviews",
+        "overlap",
+        "sandbox_resources",
+        "verification",
+    ];
     let top = ROOT
         .into_iter()
-        .filter(|key| !["pr", "sandbox_resources", "verification"].contains(key))
+        .filter(|key| !sections.contains(key))
         .map(str::to_owned);
     let below = PR.map(|key| format!("pr.{key}")).into_iter();
     let sizes = RESOURCES.map(|key| format!("sandbox_resources.{key}"));
     let verification = VERIFICATION.map(|key| format!("verification.{key}"));
-    for key in top.chain(below).chain(sizes).chain(verification) {
+    let publishing = CI
+        .map(|key| format!("ci.{key}"))
+        .into_iter()
+        .chain(REVIEWS.map(|key| format!("reviews.{key}")))
+        .chain(OVERLAP.map(|key| format!("overlap.{key}")));
+    for key in top
+        .chain(below)
+        .chain(sizes)
+        .chain(verification)
+        .chain(publishing)
+    {
         assert!(rule(TrustFile::Task, &key, None).is_some(), "{key}");
     }
 }
@@ -50,6 +68,13 @@ fn a_value_that_allows_no_more_than_the_one_in_force_is_harmless() {
         sandbox.network.model_requests_per_minute | null | 10 | Proposal
         git.state_ref | true | false | UserOnly
         git.state_ref | false | true | Harmless
+        ci.required | false | true | UserOnly
+        ci.required | false | false | Harmless
+        ci.required | true | false | Harmless
+        reviews.respond | true | false | Proposal
+        reviews.respond | false | true | Harmless
+        overlap.action | "warn" | "pause" | UserOnly
+        overlap.action | "pause" | "warn" | Harmless
         monitoring.show_progress | false | true | Harmless
         some.new.key | 1 | 1 | UserOnly
     "#;

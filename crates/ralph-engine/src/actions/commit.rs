@@ -1,11 +1,13 @@
 //! Commits: exactly one for each commit action, even after a crash.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use ralph_core::action::{RunnerTrailer, clean_message, rules};
 use ralph_core::id::CommitId;
 use ralph_core::path::WorkspacePath;
+use ralph_core::publish::neutral::neutralize_commit;
 
 use super::perform::ActionEffect;
 use crate::contract::PinnedTask;
@@ -13,7 +15,7 @@ use crate::controls::Controls;
 use crate::error::RunError;
 use crate::git::{CommitExclusions, CommitOutcome};
 use crate::recorder::Recorder;
-use crate::run::attend;
+use crate::run::{Run, attend};
 use crate::steps::inspect_work_tree;
 use crate::steps::{describe_large_files, is_repository_damage};
 use crate::workbench::Workbench;
@@ -22,10 +24,7 @@ use crate::workbench::Workbench;
 const MAX_LISTED_REPOSITORIES: usize = 5;
 
 pub(super) async fn commit_action(
-    recorder: &mut Recorder,
-    bench: &mut Workbench,
-    controls: &mut Controls,
-    pinned: &PinnedTask,
+    run: &mut Run,
     index: usize,
     message: &str,
     paths: &[WorkspacePath],
@@ -33,12 +32,19 @@ pub(super) async fn commit_action(
     if let Some(why) = paths.iter().find_map(rules::refuse_commit) {
         return Ok(ActionEffect::refused(why));
     }
-    let run = &recorder.state().plan.run;
     let message = format!(
-        "{}\n\nRalph-Run: {run}\n{}\n",
-        clean_message(message),
-        action_trailer(recorder, index)
+        "{}\n\nRalph-Run: {}\n{}\n",
+        clean_message(&publishable_message(run, message)),
+        run.recorder.state().plan.run,
+        action_trailer(&run.recorder, index)
     );
+    let Run {
+        recorder,
+        bench,
+        controls,
+        pinned,
+        ..
+    } = run;
     let findings = bench.workspace.guard_git(&*bench.sandbox).await?;
     recorder.record_tampering(findings)?;
     let mut outcome = try_commit(recorder, bench, controls, pinned, &message, paths).await;
@@ -59,6 +65,15 @@ pub(super) async fn commit_action(
         Err(RunError::Git(error)) => ActionEffect::failed(error.to_string()),
         Err(error) => return Err(error),
     })
+}
+
+/// Returns the message of a commit, without closing keywords for other issues if the source host has
+/// issues.
+fn publishable_message<'a>(run: &Run, message: &'a str) -> Cow<'a, str> {
+    match run.services.scm.source_host() {
+        Some(_) => neutralize_commit(message, run.recorder.state().plan.issue).into(),
+        None => message.into(),
+    }
 }
 
 async fn try_commit(

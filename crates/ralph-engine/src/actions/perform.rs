@@ -299,16 +299,7 @@ async fn execute_action(
             if let Some(effect) = before {
                 return Ok(effect);
             }
-            commit_action(
-                &mut run.recorder,
-                &mut run.bench,
-                &mut run.controls,
-                &run.pinned,
-                index,
-                message,
-                paths,
-            )
-            .await
+            commit_action(run, index, message, paths).await
         }
         action @ (Action::Rotate { .. }
         | Action::Pause { .. }

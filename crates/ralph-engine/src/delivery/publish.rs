@@ -1,16 +1,23 @@
 //! Delivery: pushes the branch, updates the pull request, grants or refuses success.
 
+use std::sync::Arc;
+
 use ralph_core::event::{DeliveryEvent, IterationOutcome, RunEvent, VerificationEvent};
 use ralph_core::id::CommitId;
 use ralph_core::plan::Delivery;
-use ralph_core::ports::{PullDraft, PullState};
-use ralph_core::printable;
+use ralph_core::ports::{PullState, Scm};
+use ralph_core::publish::ci::CiDecision;
 use ralph_core::run::{PauseReason, RunStatus};
+use ralph_core::state::{CiResult, RunState};
 use ralph_core::surface::{self, Surface};
 use ralph_core::verdict::{self, CheckResult, CompletionState};
 
-use super::pull_body;
+use super::ci::{CiVerdict, await_checks, confirm_pull_head};
+use super::host_request::{HostPatience, host_request};
+use super::pull_request::{closed_issues, pull_draft, update_pull_request};
+use super::reviews::take_reviews;
 use super::state_ref::save_state;
+use super::surroundings::{LookOccasion, inspect_surroundings};
 use super::test_changes::{add_test_changes, refused_test_changes, unapproved_test_changes};
 use super::verify::{CleanRoomReport, verify_commit};
 use crate::contract::PinnedTask;
@@ -30,12 +37,31 @@ pub(crate) enum DeliveryOutcome {
     Unfinished,
     /// The run has succeeded.
     Success,
-    /// The user must decide before it can succeed.
-    NeedsApproval(PauseReason),
+    /// The user must decide or act before the run continues.
+    NeedsUser(PauseReason),
 }
 
 /// Publishes the branch if due and returns whether the run has succeeded.
 pub(crate) async fn deliver(
+    run: &mut Run,
+    outcome: &IterationOutcome,
+) -> Result<DeliveryOutcome, RunError> {
+    let reviews = take_reviews(run).await?;
+    let delivered = if reviews.is_empty() {
+        deliver_if_due(run, outcome).await?
+    } else {
+        refuse_success(&mut run.recorder, reviews)?;
+        DeliveryOutcome::Unfinished
+    };
+    if delivered != DeliveryOutcome::Unfinished {
+        return Ok(delivered);
+    }
+    inspect_surroundings(run, LookOccasion::Regular).await?;
+    let pause = run.surroundings.take_pause();
+    Ok(pause.map_or(DeliveryOutcome::Unfinished, DeliveryOutcome::NeedsUser))
+}
+
+async fn deliver_if_due(
     run: &mut Run,
     outcome: &IterationOutcome,
 ) -> Result<DeliveryOutcome, RunError> {
@@ -60,16 +86,19 @@ pub(crate) async fn deliver(
     let unpushed = run.recorder.state().pushed.as_ref() != Some(&run.recorder.state().head);
     let due = standing.commits > 0 && unpushed && (first || run.scratch.milestone_reached);
     if due {
-        publish_draft(&mut run.recorder, &run.bench, &run.services, &run.pinned).await?;
+        publish_draft(run).await?;
     }
     Ok(DeliveryOutcome::Unfinished)
 }
 
-/// Tries to end a run that waited only for the approval of changed tests.
+/// Tries to end a run that waited only for the user: for the approval of changed tests, for the checks
+/// of the source host, or for an overlap.
 pub(crate) async fn finish_approved(run: &mut Run) -> Result<Option<RunStatus>, RunError> {
     let state = run.recorder.state();
     let is_green = state.verified.as_ref() == Some(&(state.head.clone(), true));
-    let waits = state.approved_tests.is_some() && state.open.is_none() && is_green;
+    let waits = (state.approved_tests.is_some() || state.host.awaits_user)
+        && state.open.is_none()
+        && is_green;
     if !waits
         || verdict::may_finish(&completion_state(&run.recorder, &run.bench, &run.pinned)).is_err()
     {
@@ -77,34 +106,25 @@ pub(crate) async fn finish_approved(run: &mut Run) -> Result<Option<RunStatus>, 
     }
     Ok(match try_success(run).await? {
         DeliveryOutcome::Success => Some(RunStatus::Succeeded),
-        DeliveryOutcome::NeedsApproval(reason) => Some(RunStatus::Paused(reason)),
+        DeliveryOutcome::NeedsUser(reason) => Some(RunStatus::Paused(reason)),
         DeliveryOutcome::Unfinished => None,
     })
 }
 
 /// Publishes the remaining commits at the end of a run: an unfinished branch is delivered, too.
-pub(crate) async fn deliver_remaining(
-    recorder: &mut Recorder,
-    bench: &Workbench,
-    services: &Services,
-    pinned: &PinnedTask,
-) -> Result<(), RunError> {
-    let state = recorder.state();
+pub(crate) async fn deliver_remaining(run: &mut Run) -> Result<(), RunError> {
+    let state = run.recorder.state();
     let unpushed = state.pushed.as_ref() != Some(&state.head);
     if state.head != state.plan.base && unpushed {
-        publish_draft(recorder, bench, services, pinned).await?;
+        publish_draft(run).await?;
     }
     Ok(())
 }
 
-async fn publish_draft(
-    recorder: &mut Recorder,
-    bench: &Workbench,
-    services: &Services,
-    pinned: &PinnedTask,
-) -> Result<(), RunError> {
-    if let Err(reasons) = publish(recorder, bench, services, pinned, PullState::Draft, &[]).await? {
-        recorder.log_error(&format!("not pushed: {}", reasons.join("; ")))?;
+async fn publish_draft(run: &mut Run) -> Result<(), RunError> {
+    if let Err(reasons) = publish(run, PullState::Draft, &[]).await? {
+        run.recorder
+            .log_error(&format!("not pushed: {}", reasons.join("; ")))?;
     }
     Ok(())
 }
@@ -127,68 +147,84 @@ fn completion_state(
     }
 }
 
-/// Returns whether this commit was already red in a clean room. False in a resumed iteration: the
-/// crash may have come before the red result was handled.
+/// Returns whether this commit was already red in a clean room or at the source host. False in a
+/// resumed iteration: the crash may have come before the red result was handled.
 fn is_known_red(recorder: &Recorder, scratch: &IterationScratch) -> bool {
     let state = recorder.state();
+    let is_red = |(head, green): &(CommitId, bool)| *head == state.head && !green;
+    let is_failed = |ci: &CiResult| ci.commit == state.head && ci.decision == CiDecision::Retry;
     !scratch.resumed
-        && state
-            .verified
-            .as_ref()
-            .is_some_and(|(head, green)| *head == state.head && !green)
+        && (state.verified.as_ref().is_some_and(is_red)
+            || state.host.ci.as_ref().is_some_and(is_failed))
 }
 
 async fn try_success(run: &mut Run) -> Result<DeliveryOutcome, RunError> {
-    if let Err(reasons) = publish(
-        &mut run.recorder,
-        &run.bench,
-        &run.services,
-        &run.pinned,
-        PullState::Draft,
-        &[],
-    )
-    .await?
-    {
+    if let Err(reasons) = publish(run, PullState::Draft, &[]).await? {
         refuse_success(&mut run.recorder, reasons)?;
         return Ok(DeliveryOutcome::Unfinished);
     }
     run.recorder.set_status(RunStatus::Verifying)?;
     let head = run.recorder.state().head.clone();
-    let report = verify_commit(run, &head).await?;
-    if report.is_green() {
-        push_if_missing(&mut run.recorder, &run.bench, &run.services).await?;
-        if let Some(reason) =
-            unapproved_test_changes(&run.recorder, &run.bench, &run.pinned).await?
-        {
-            run.recorder.set_status(RunStatus::Running)?;
-            return Ok(DeliveryOutcome::NeedsApproval(reason));
+    let checks = if let Some(checks) = checks_before_wait(run.recorder.state()) {
+        checks
+    } else {
+        let report = verify_commit(run, &head).await?;
+        if !report.is_green() {
+            reopen_red_boxes(run, &report)?;
+            return Ok(DeliveryOutcome::Unfinished);
         }
-        let ready = run.pinned.contract().pr.ready_on_success;
-        let state = if ready {
+        report.checks
+    };
+    push_if_missing(&mut run.recorder, &run.bench, &run.services).await?;
+    let approval = unapproved_test_changes(&run.recorder, &run.bench, &run.pinned).await?;
+    if let Some(reason) = approval.or_else(|| run.surroundings.take_pause()) {
+        run.recorder.set_status(RunStatus::Running)?;
+        return Ok(DeliveryOutcome::NeedsUser(reason));
+    }
+    finish_at_host(run, &head, &checks).await
+}
+
+/// Returns the results of the clean room if the run waited for the checks of this commit before a
+/// restart, so that it continues with that wait.
+fn checks_before_wait(state: &RunState) -> Option<Vec<CheckResult>> {
+    let green = state.green_head()?;
+    let has_waited = state.host.waited_for.as_ref() == Some(&state.head);
+    has_waited.then(|| green.checks.clone())
+}
+
+/// Waits for the checks of the source host, and marks the pull request as ready.
+async fn finish_at_host(
+    run: &mut Run,
+    head: &CommitId,
+    checks: &[CheckResult],
+) -> Result<DeliveryOutcome, RunError> {
+    let mut refused = Vec::new();
+    let mut pause = None;
+    match await_checks(run, head).await? {
+        CiVerdict::Success => pause = confirm_pull_head(run, head).await?,
+        CiVerdict::Refused(reasons) => refused = reasons,
+        CiVerdict::Pause(reason) => pause = Some(reason),
+    }
+    if refused.is_empty() && pause.is_none() {
+        let state = if run.pinned.contract().pr.ready_on_success {
             PullState::Open
         } else {
             PullState::Draft
         };
-        if let Err(reasons) = publish(
-            &mut run.recorder,
-            &run.bench,
-            &run.services,
-            &run.pinned,
-            state,
-            &report.checks,
-        )
-        .await?
-        {
-            refuse_success(&mut run.recorder, reasons)?;
-            run.recorder.set_status(RunStatus::Running)?;
-            return Ok(DeliveryOutcome::Unfinished);
+        match publish(run, state, checks).await? {
+            Ok(()) => {
+                run.recorder
+                    .log_activity(&format!("verified: commit {}", head.short()))?;
+                return Ok(DeliveryOutcome::Success);
+            }
+            Err(reasons) => refused = reasons,
         }
-        run.recorder
-            .log_activity(&format!("verified: commit {}", head.short()))?;
-        return Ok(DeliveryOutcome::Success);
     }
-    reopen_red_boxes(run, &report)?;
-    Ok(DeliveryOutcome::Unfinished)
+    if !refused.is_empty() {
+        refuse_success(&mut run.recorder, refused)?;
+    }
+    run.recorder.set_status(RunStatus::Running)?;
+    Ok(pause.map_or(DeliveryOutcome::Unfinished, DeliveryOutcome::NeedsUser))
 }
 
 /// Unticks the boxes whose checks are red in the clean room, and continues the run.
@@ -221,33 +257,24 @@ fn refuse_success(recorder: &mut Recorder, reasons: Vec<String>) -> Result<(), R
 
 /// Pushes the branch and updates the pull request; the inner error lists the broken rules.
 async fn publish(
-    recorder: &mut Recorder,
-    bench: &Workbench,
-    services: &Services,
-    pinned: &PinnedTask,
+    run: &mut Run,
     state: PullState,
     evidence: &[CheckResult],
 ) -> Result<Result<(), Vec<String>>, RunError> {
-    let surface = changed_surface(recorder, bench, pinned).await?;
-    let broken = broken_rules(recorder, bench, pinned, &surface).await?;
+    let surface = changed_surface(&run.recorder, &run.bench, &run.pinned).await?;
+    let broken = broken_rules(&run.recorder, &run.bench, &run.pinned, &surface).await?;
     if !broken.is_empty() {
         return Ok(Err(broken));
     }
-    push(recorder, bench, services).await?;
+    push(run).await?;
     if !evidence.is_empty() {
-        report_configuration_changes(recorder, &surface)?;
+        report_configuration_changes(&mut run.recorder, &surface)?;
     }
-    if recorder.state().plan.delivery == Delivery::PullRequest {
-        let draft = pull_draft(recorder, pinned, state, evidence, &surface);
-        let (pull, opened) = match recorder.state().pull.clone() {
-            Some(pull) => (services.scm.update(pull.number, &draft).await?, false),
-            None => (services.scm.open(&draft).await?, true),
-        };
-        if recorder.state().pull.as_ref() != Some(&pull) {
-            let verb = if opened { "opened" } else { "updated" };
-            recorder.log_activity(&format!("pull request {} {verb}", pull.number))?;
-            recorder.append(DeliveryEvent::PullRequestUpdated { pull, opened })?;
-        }
+    if run.recorder.state().plan.delivery == Delivery::PullRequest {
+        inspect_surroundings(run, LookOccasion::Publish).await?;
+        let closes = closed_issues(run).await?;
+        let draft = pull_draft(run, state, evidence, (&surface, &closes));
+        update_pull_request(run, &draft).await?;
     }
     Ok(Ok(()))
 }
@@ -359,65 +386,27 @@ pub(super) async fn push_and_sync(
     Ok(services.scm.sync().await?)
 }
 
-async fn push(
-    recorder: &mut Recorder,
-    bench: &Workbench,
-    services: &Services,
-) -> Result<(), RunError> {
-    let state = recorder.state();
+async fn push(run: &mut Run) -> Result<(), RunError> {
+    let state = run.recorder.state();
     let (branch, head) = (state.plan.branch.clone(), state.head.clone());
     if state.pushed.as_ref() == Some(&head) {
         return Ok(());
     }
-    services.scm.check_push(&branch).await?;
+    let (mut patience, name) = (HostPatience::default(), &branch);
+    host_request(run, &mut patience, move |scm: Arc<dyn Scm>| async move {
+        scm.check_push(name).await
+    })
+    .await?;
+    let (recorder, bench, services) = (&mut run.recorder, &run.bench, &run.services);
     recorder.append(DeliveryEvent::PushStarted {
         branch: branch.clone(),
         head: head.clone(),
     })?;
-    push_and_sync(
-        recorder,
-        bench,
-        services,
-        &head,
-        &format!("refs/heads/{branch}"),
-    )
-    .await?;
+    let reference = format!("refs/heads/{branch}");
+    push_and_sync(recorder, bench, services, &head, &reference).await?;
     recorder.log_activity(&format!("pushed {} to {branch}", head.short()))?;
     recorder.append(DeliveryEvent::Pushed { branch, head })?;
     save_state(recorder, bench, services, &RunStatus::Running).await
-}
-
-fn pull_draft(
-    recorder: &Recorder,
-    pinned: &PinnedTask,
-    state: PullState,
-    evidence: &[CheckResult],
-    surface: &Surface,
-) -> PullDraft {
-    let run = recorder.state();
-    let settings = &pinned.contract().pr;
-    let redactor = &recorder.redactor;
-    let clean = |text: &str| printable::escape_text(&redactor.redact(text)).into_owned();
-    let facts = pull_body::PullRequestFacts {
-        state: run,
-        task: pinned.task(),
-        evidence,
-        surface,
-    };
-    PullDraft {
-        run: run.plan.run.to_string(),
-        head: run.plan.branch.clone(),
-        base: run.plan.base_branch.clone(),
-        commit: run.head.clone(),
-        title: clean(&pull_body::title(&facts)),
-        body: clean(&pull_body::body(&facts)),
-        labels: settings.labels.clone(),
-        state: if settings.draft {
-            state
-        } else {
-            PullState::Open
-        },
-    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,16 @@
 use std::fmt::Write as _;
 
 use ralph_core::net::ProviderToolAction;
+use ralph_core::ports::PullState;
+use ralph_core::publish::ci::CiOutcome;
+use ralph_core::publish::neutral::{neutralize_line, neutralize_title};
 use ralph_core::state::RunState;
 use ralph_core::surface::{self, Importance, Surface};
 use ralph_core::task::TaskFile;
 use ralph_core::verdict::CheckResult;
+
+use super::ci::describe_outcome;
+use super::surroundings::describe_overlap;
 
 /// The input for the text of a pull request.
 pub(crate) struct PullRequestFacts<'a> {
@@ -14,6 +20,15 @@ pub(crate) struct PullRequestFacts<'a> {
     pub(crate) task: &'a TaskFile,
     pub(crate) evidence: &'a [CheckResult],
     pub(crate) surface: &'a Surface,
+    /// The commits that close other issues when they are merged.
+    pub(crate) closes: &'a [String],
+}
+
+impl PullRequestFacts<'_> {
+    /// Returns text of the task, a model or another user without effects at the source host.
+    fn neutral(&self, text: &str) -> String {
+        neutralize_line(text, self.state.plan.issue)
+    }
 }
 
 /// The most changed files in the list.
@@ -25,15 +40,10 @@ const END_MARKER: &str = "<!-- ralph:end -->";
 /// Returns the title.
 pub(crate) fn title(facts: &PullRequestFacts<'_>) -> String {
     let plan = &facts.state.plan;
-    let fallback = format!("[Ralph] {}: {}", plan.title, plan.task_id);
-    let template = facts
-        .task
-        .contract
-        .pr
-        .title_template
-        .clone()
-        .unwrap_or(fallback);
-    fill_template(&template, facts)
+    let fallback = "[Ralph] {{title}}: {{task_id}}".to_owned();
+    let template = facts.task.contract.pr.title_template.clone();
+    let title = neutralize_title(&plan.title, plan.issue);
+    fill_template(&template.unwrap_or(fallback), &title, facts)
         .lines()
         .next()
         .unwrap_or_default()
@@ -45,7 +55,7 @@ pub(crate) fn body(facts: &PullRequestFacts<'_>) -> String {
     let template = facts.task.contract.pr.body_template.clone();
     let own = template.map_or_else(
         || format!("Work on task `{}`.\n", facts.state.plan.task_id),
-        |text| fill_template(&text, facts),
+        |text| fill_template(&text, &facts.neutral(&facts.state.plan.title), facts),
     );
     let mut body = format!(
         "{}\n\n{BEGIN_MARKER}\n## Checklist\n\n{}",
@@ -53,6 +63,7 @@ pub(crate) fn body(facts: &PullRequestFacts<'_>) -> String {
         checklist(facts)
     );
     body.push_str(&evidence(facts));
+    body.push_str(&source_host(facts));
     let state = facts.state;
     let _ = write!(
         body,
@@ -70,9 +81,9 @@ pub(crate) fn body(facts: &PullRequestFacts<'_>) -> String {
         state.head
     );
     if let Some(adoption) = &state.adoption {
-        let _ = writeln!(body, "- {adoption}");
+        let _ = writeln!(body, "- {}", facts.neutral(&adoption.to_string()));
     }
-    body.push_str(&agent_and_hosts(state));
+    body.push_str(&agent_and_hosts(facts));
     body.push_str(&changed_files(facts));
     body.push_str(END_MARKER);
     body.push('\n');
@@ -95,7 +106,7 @@ fn changed_files(facts: &PullRequestFacts<'_>) -> String {
     }
     let (shown, rest) = ranked.split_at(ranked.len().min(MAX_LISTED_FILES));
     for finding in shown {
-        let why: Vec<String> = finding.why.iter().map(|why| escape_inline(why)).collect();
+        let why: Vec<String> = finding.why.iter().map(|why| facts.neutral(why)).collect();
         let _ = writeln!(
             text,
             "- `{}`: {}",
@@ -125,7 +136,8 @@ fn changed_files(facts: &PullRequestFacts<'_>) -> String {
 }
 
 /// Describes the agent that did the work, and the hosts that it could and could not reach.
-fn agent_and_hosts(state: &RunState) -> String {
+fn agent_and_hosts(facts: &PullRequestFacts<'_>) -> String {
+    let state = facts.state;
     let mut text = String::new();
     if let Some(agent) = &state.plan.agent {
         let _ = writeln!(
@@ -159,26 +171,26 @@ fn agent_and_hosts(state: &RunState) -> String {
         let count = state.further_blocked;
         let _ = writeln!(text, "- and {count} more blocked hosts");
     }
-    text.push_str(&provider_tools(state));
+    text.push_str(&provider_tools(facts));
     text
 }
 
 /// Lists the provider's own tools that requests to models used.
-fn provider_tools(state: &RunState) -> String {
+fn provider_tools(facts: &PullRequestFacts<'_>) -> String {
     let mut text = String::new();
     for (action, what) in [
         (ProviderToolAction::Allowed, "allowed"),
         (ProviderToolAction::Removed, "removed from requests"),
         (ProviderToolAction::Refused, "refused"),
     ] {
-        let tools = state.provider_tools.iter();
+        let tools = facts.state.provider_tools.iter();
         let tools = tools.filter(|tool| tool.action == action).take(50);
         let shown: Vec<String> = tools
             .map(|tool| {
                 format!(
                     "{} at {}",
-                    escape_inline(&tool.what),
-                    escape_inline(&tool.provider)
+                    facts.neutral(&tool.what),
+                    facts.neutral(&tool.provider)
                 )
             })
             .collect();
@@ -189,12 +201,12 @@ fn provider_tools(state: &RunState) -> String {
     text
 }
 
-fn fill_template(template: &str, facts: &PullRequestFacts<'_>) -> String {
-    let plan = &facts.state.plan;
+/// Fills a template of the user, with a title that is already neutral.
+fn fill_template(template: &str, title: &str, facts: &PullRequestFacts<'_>) -> String {
     template
-        .replace("{{task_id}}", plan.task_id.as_str())
-        .replace("{{title}}", &plan.title)
-        .replace("{{summary}}", &plan.title)
+        .replace("{{task_id}}", facts.state.plan.task_id.as_str())
+        .replace("{{title}}", title)
+        .replace("{{summary}}", title)
         .replace("{{checklist}}", &checklist(facts))
 }
 
@@ -206,7 +218,7 @@ fn checklist(facts: &PullRequestFacts<'_>) -> String {
         } else {
             ' '
         };
-        let _ = writeln!(text, "- [{mark}] {}", escape_inline(&checkbox.label()));
+        let _ = writeln!(text, "- [{mark}] {}", facts.neutral(&checkbox.label()));
     }
     text
 }
@@ -229,7 +241,7 @@ fn evidence(facts: &PullRequestFacts<'_>) -> String {
         let _ = writeln!(
             text,
             "| {} | `{}` | {}{tests} | {} ms |",
-            escape_cell(&check.name),
+            facts.neutral(&check.name).replace('|', "\\|"),
             escape_code(&check.command),
             check.ended,
             check.duration_ms
@@ -247,7 +259,7 @@ fn findings(facts: &PullRequestFacts<'_>) -> String {
     }
     let mut text = "\n## Read this before you merge\n\n".to_owned();
     for finding in findings.iter().take(SHOWN) {
-        let _ = writeln!(text, "- {}", escape_inline(&finding.text));
+        let _ = writeln!(text, "- {}", facts.neutral(&finding.text));
     }
     if findings.len() > SHOWN {
         let _ = writeln!(
@@ -259,20 +271,48 @@ fn findings(facts: &PullRequestFacts<'_>) -> String {
     text
 }
 
-/// Escapes text so that it cannot notify users, hide itself or leave its line.
-fn escape_inline(text: &str) -> String {
-    let one_line: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    one_line
-        .replace('@', "@\u{200b}")
-        .replace("<!--", "&lt;!--")
-        .replace("-->", "--&gt;")
-}
-
-fn escape_cell(text: &str) -> String {
-    escape_inline(text).replace('|', "\\|")
+/// Lists the facts about the source host: checks, other pull requests, the base branch, issues.
+fn source_host(facts: &PullRequestFacts<'_>) -> String {
+    let (plan, host) = (&facts.state.plan, &facts.state.host);
+    let mut lines = Vec::new();
+    let ci = host.ci.as_ref().filter(|ci| ci.commit == facts.state.head);
+    if let Some(ci) = ci {
+        let note = match ci.outcome {
+            CiOutcome::Passed => "",
+            CiOutcome::Failed | CiOutcome::Missing | CiOutcome::TimedOut => ", **not required**",
+        };
+        let outcome = facts.neutral(&describe_outcome(ci.outcome, &ci.failed));
+        lines.push(format!("checks: {outcome}{note}"));
+    }
+    let overlaps = host.overlaps.values().map(describe_overlap);
+    lines.extend(overlaps.map(|text| format!("overlap: {}", facts.neutral(&text))));
+    if let Some(head) = &host.base_moved {
+        lines.push(format!(
+            "the base branch `{}` moved to `{}` since the run started from `{}`: update this branch by a merge, its commits are never rebased",
+            escape_code(&plan.base_branch),
+            head.short(),
+            plan.base.short()
+        ));
+    }
+    if let Some(closed) = &host.closed_base {
+        let branch = escape_code(&plan.base_branch);
+        lines.push(match closed.state {
+            PullState::Merged => format!(
+                "pull request {} of the base branch `{branch}` was merged: change the base of this one",
+                closed.number
+            ),
+            PullState::Closed | PullState::Draft | PullState::Open => format!(
+                "pull request {} of the base branch `{branch}` was closed without a merge: this one contains its commits",
+                closed.number
+            ),
+        });
+    }
+    let closes = facts.closes.iter();
+    lines.extend(closes.map(|text| format!("**when merged, {}**", facts.neutral(text))));
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\n## At the source host\n\n- {}\n", lines.join("\n- "))
 }
 
 /// Escapes text for backticks in a table.

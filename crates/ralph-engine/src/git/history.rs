@@ -88,6 +88,28 @@ impl HostRepo {
         }))
     }
 
+    /// Returns the commits after `from` up to `to` as short id and message, newest first; none if
+    /// they are larger than `limit`.
+    pub async fn messages(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+        limit: u64,
+    ) -> Result<Option<Vec<(String, String)>>, GitError> {
+        let range = format!("{from}..{to}");
+        let args = ["log", "-z", "--format=%h %B", &range];
+        let Some(text) = self.read_output(&args, limit).await? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8_lossy(&text);
+        let commits = text.split('\0').filter_map(|commit| commit.split_once(' '));
+        Ok(Some(
+            commits
+                .map(|(id, message)| (id.to_owned(), message.to_owned()))
+                .collect(),
+        ))
+    }
+
     /// Returns the output of a command; none if it exceeds `limit` bytes.
     pub(super) async fn read_output(
         &self,

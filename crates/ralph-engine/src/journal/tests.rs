@@ -35,6 +35,7 @@ fn plan() -> RunPlan {
         scm: "local".into(),
         scm_credential: None,
         delivery: Delivery::PullRequest,
+        issue: None,
         limits: BudgetLimits::default(),
         setup: None,
         test_command: "true".into(),

@@ -31,4 +31,5 @@ pub use responses::{Attempt, Responses};
 pub(crate) use settle::load_workspace_view;
 pub(crate) use settle::run_tests_if_changed;
 pub(crate) use settle::settle_iteration;
-pub(crate) use waiting::wait_for_model;
+pub(crate) use waiting::{WAIT_POLL_INTERVAL, elapsed, random_jitter};
+pub(crate) use waiting::{wait_for_host, wait_for_model};

@@ -1,11 +1,11 @@
-//! Waits until a model can be asked again: for the end of a usage limit, or of a provider's outage.
+//! Waits until a model or the source host can be asked again: for the end of a limit or of an outage.
 //! A wait uses no iteration and no wall time of the budget.
 
 use std::time::Duration;
 
 use ralph_core::event::{Event, RunEvent};
 use ralph_core::outage::Jitter;
-use ralph_core::run::{ProviderWait, QuotaWait, RunStatus};
+use ralph_core::run::{HostWait, ProviderWait, QuotaWait, RunStatus};
 
 use super::profile_switch::apply_wanted_profile;
 use crate::controls::PendingRequest;
@@ -20,7 +20,7 @@ use crate::user_commands::run_pending_commands;
 /// How often the countdown is recorded.
 const COUNTDOWN_INTERVAL: Duration = Duration::from_mins(5);
 /// The longest sleep, so that the process notices the elapsed time after a suspend of the machine.
-const POLL_INTERVAL: Duration = Duration::from_secs(20);
+pub(crate) const WAIT_POLL_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The reason for a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(crate) enum WaitReason {
     Quota,
     /// The end of a provider's outage.
     Provider,
+    /// The end of a limit or an outage of the source host.
+    Host,
 }
 
 impl WaitReason {
@@ -36,21 +38,32 @@ impl WaitReason {
         match self {
             Self::Quota => RunStatus::WaitingQuota(QuotaWait { until, why }),
             Self::Provider => RunStatus::WaitingProvider(ProviderWait { until, why }),
+            Self::Host => RunStatus::WaitingHost(HostWait { until, why }),
         }
     }
 
-    fn countdown(self, iteration: u32, until: jiff::Timestamp, left_ms: u64) -> Event {
+    /// Returns the record of the remaining time; `None` for waits that end within an hour.
+    fn countdown(self, iteration: u32, until: jiff::Timestamp, left_ms: u64) -> Option<Event> {
         match self {
-            Self::Quota => Event::Run(RunEvent::QuotaCountdown {
+            Self::Quota => Some(Event::Run(RunEvent::QuotaCountdown {
                 iteration,
                 until,
                 left_ms,
-            }),
-            Self::Provider => Event::Run(RunEvent::ProviderCountdown {
+            })),
+            Self::Provider => Some(Event::Run(RunEvent::ProviderCountdown {
                 iteration,
                 until,
                 left_ms,
-            }),
+            })),
+            Self::Host => None,
+        }
+    }
+
+    /// Returns whether the choice of another model ends the wait.
+    fn ends_with_another_model(self) -> bool {
+        match self {
+            Self::Quota | Self::Provider => true,
+            Self::Host => false,
         }
     }
 }
@@ -58,6 +71,30 @@ impl WaitReason {
 /// Waits until the model may be asked again. `ralph resume` ends the wait, as do a pause and the
 /// choice of another model.
 pub(crate) async fn wait_for_model(
+    run: &mut Run,
+    reason: WaitReason,
+    wait: Duration,
+    why: String,
+) -> Result<(), RunError> {
+    wait_until(run, reason, wait, why).await?;
+    run.recorder.log_activity("the model is asked again")?;
+    handle_pending_input(run).await?;
+    apply_wanted_profile(run)
+}
+
+/// Waits until the source host may be asked again. `ralph resume` ends the wait, as does a pause.
+pub(crate) async fn wait_for_host(
+    run: &mut Run,
+    wait: Duration,
+    why: String,
+) -> Result<(), RunError> {
+    wait_until(run, WaitReason::Host, wait, why).await?;
+    run.recorder
+        .log_activity("the source host is asked again")?;
+    handle_pending_input(run).await
+}
+
+async fn wait_until(
     run: &mut Run,
     reason: WaitReason,
     wait: Duration,
@@ -75,7 +112,7 @@ pub(crate) async fn wait_for_model(
     let mut last_countdown: Option<Duration> = None;
     while !run.controls.resumed
         && run.controls.pending != Some(PendingRequest::Pause)
-        && run.recorder.state().wanted_profile.is_none()
+        && !(reason.ends_with_another_model() && run.recorder.state().wanted_profile.is_some())
     {
         // After a suspend of the machine the date decides, but not if the clock was set back.
         let by_date =
@@ -88,22 +125,19 @@ pub(crate) async fn wait_for_model(
             last_countdown = Some(left);
             let iteration = run.recorder.state().iteration;
             let countdown = reason.countdown(iteration, until, millis(left));
-            run.recorder.append(countdown)?;
+            run.recorder.append_all(countdown)?;
         }
         tokio::select! {
-            () = tokio::time::sleep(left.min(POLL_INTERVAL)) => {}
+            () = tokio::time::sleep(left.min(WAIT_POLL_INTERVAL)) => {}
             event = run.controls.next() => handle_control_event(&mut run.recorder.journal, &mut run.controls, event)?,
         }
         run_pending_commands(run).await?;
     }
-    run.recorder.set_status(before)?;
-    run.recorder.log_activity("the model is asked again")?;
-    handle_pending_input(run).await?;
-    apply_wanted_profile(run)
+    run.recorder.set_status(before)
 }
 
 /// Returns the time since the start of this process, including the time in which it was suspended.
-fn elapsed(recorder: &Recorder) -> Duration {
+pub(crate) fn elapsed(recorder: &Recorder) -> Duration {
     recorder.clock.monotonic() + recorder.clock.suspended_time().total()
 }
 

@@ -44,6 +44,8 @@ impl ExitCode {
             | RunStatus::Running
             | RunStatus::WaitingQuota(_)
             | RunStatus::WaitingProvider(_)
+            | RunStatus::WaitingCi(_)
+            | RunStatus::WaitingHost(_)
             | RunStatus::Verifying => Self::Runtime,
         }
     }

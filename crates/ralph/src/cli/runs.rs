@@ -189,8 +189,8 @@ pub(super) fn status_tone(status: &str) -> Tone {
     match status {
         "succeeded" => Tone::Good,
         "failed" | DAMAGED => Tone::Bad,
-        "paused" | "waiting_quota" | "waiting_provider" | "stopped" | "sandbox_lost"
-        | INTERRUPTED | NEEDS_UPGRADE | ORPHANED => Tone::Warn,
+        "paused" | "waiting_quota" | "waiting_provider" | "waiting_host" | "stopped"
+        | "sandbox_lost" | INTERRUPTED | NEEDS_UPGRADE | ORPHANED => Tone::Warn,
         _ => Tone::Accent,
     }
 }

@@ -227,6 +227,51 @@ fn a_run_never_delivers_a_protected_branch() {
     assert_eq!(project.git(&["branch", "--list", "release/*"]), "");
 }
 
+/// Required checks need a host that has checks, and a task cannot weaken the user's settings.
+#[test]
+fn settings_of_checks_that_cannot_be_met_are_refused() {
+    for (user, key, value, line) in [
+        (
+            "",
+            "ci",
+            "{required: true}",
+            "ralph: `ci.required: true` of the task cannot be met — ",
+        ),
+        (
+            "[ci]\nrequired = true\n",
+            "ci",
+            "{required: false}",
+            "ralph: the task cannot set `ci.required` to false — ralph.toml sets it to true",
+        ),
+        (
+            "[overlap]\naction = \"pause\"\n",
+            "overlap",
+            "{action: warn}",
+            "ralph: the task cannot set `overlap.action` to \"warn\" — ralph.toml sets it to \"pause\"",
+        ),
+    ] {
+        let project = Project::new().set(key, value).script(&[finish()]);
+        project.configure("ralph.toml", user);
+        for args in [&["--dry-run"][..], &[]] {
+            let ended = project.run_with(args).expect(2);
+            assert!(ended.stderr.starts_with(line), "{}", ended.stderr);
+        }
+    }
+}
+
+/// A repository on this machine has no checks, so the user's general requirement does not apply.
+#[test]
+fn the_users_required_checks_allow_local_repositories() {
+    let project = Project::new().script(&[actions(&[control("pause", "well?")])]);
+    project.configure("ralph.toml", "[ci]\nrequired = true\n");
+    project.run().expect(11);
+    let entry = setting(&project, "ci.required");
+    assert_eq!(
+        (&entry["value"], &entry["source"]),
+        (&json!(true), &json!("user"))
+    );
+}
+
 #[test]
 fn the_agent_of_a_run_cannot_change() {
     let project = Project::new().script(&[actions(&[control("pause", "well?")]), finish()]);

@@ -227,6 +227,7 @@ fn plan(id: &str, task: &str) -> RunPlan {
         scm: "local".into(),
         scm_credential: None,
         delivery: Delivery::PullRequest,
+        issue: None,
         limits: BudgetLimits {
             max_iterations: Some(10),
             ..BudgetLimits::default()

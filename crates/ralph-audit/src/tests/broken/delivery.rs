@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::case::{CorruptionCase, assert_detected, corruption, remove, stop};
+use super::case::{CorruptionCase, assert_detected, corruption, insert_after, remove, stop};
 use crate::tests::fixture::{AuditFixture, BRANCH, RUN, commit_on_branch, git, set_branch};
 
 const DUPLICATE_COMMITS_AND_PULL_REQUESTS: &[CorruptionCase] = &[
@@ -115,6 +115,18 @@ fn deliver(fixture: &mut AuditFixture, tip: &str) {
 const FALSE_GREENS: &[CorruptionCase] = &[
     corruption(
         "I12",
+        "required checks failed at the source host",
+        "does not permit the success: the checks are failed",
+        |fixture| wait_for_checks(fixture, Some("retry")),
+    ),
+    corruption(
+        "I12",
+        "the checks at the source host have no result",
+        "but the run succeeded without a result",
+        |fixture| wait_for_checks(fixture, None),
+    ),
+    corruption(
+        "I12",
         "no verification",
         "has no verification before it",
         |fixture| {
@@ -223,6 +235,58 @@ const FALSE_GREENS: &[CorruptionCase] = &[
 #[test]
 fn false_greens() {
     assert_detected(FALSE_GREENS);
+}
+
+/// Inserts a wait for the checks of the delivered commit, and their result.
+fn wait_for_checks(fixture: &mut AuditFixture, decision: Option<&str>) {
+    let commit = fixture.commits[1].clone();
+    let wait = json!({"type": "status_changed", "status": "waiting_ci",
+        "reason": {"commit": commit, "round": 1, "until": "2026-03-01T09:00:00Z"}});
+    let result = decision.map(|decision| {
+        json!({"type": "ci_finished", "commit": commit, "round": 1, "outcome": "failed",
+            "failed": ["build"], "counts": {"passed": 0, "failed": 1, "pending": 0},
+            "decision": decision})
+    });
+    let back = json!({"type": "status_changed", "status": "verifying"});
+    let mut at = fixture.entry_index("verify_finished", 1);
+    for event in [Some(wait), result, Some(back)].into_iter().flatten() {
+        insert_after(fixture, at, event);
+        at += 1;
+    }
+}
+
+#[test]
+fn a_wait_for_passed_checks_is_no_finding() {
+    let mut fixture = AuditFixture::succeeded();
+    wait_for_checks(&mut fixture, Some("success"));
+    let audit = fixture.audit();
+    assert!(audit.is_green(), "{}", audit.render());
+}
+
+/// A pull request at a host on the network is opened once, after its intent.
+#[test]
+fn a_remote_pull_request_needs_one_intent() {
+    let started = json!({"type": "pull_request_started", "branch": BRANCH, "head": "x"});
+    for (intents, finding) in [(0, Some("the pull request was not started")), (1, None)] {
+        let mut fixture = AuditFixture::succeeded();
+        fixture.event_mut("run_created", 1)["plan"]["scm"] = json!("github");
+        fixture.edit_entries(|_| {});
+        let at = fixture.entry_index("pushed", 1);
+        for _ in 0..intents {
+            insert_after(&mut fixture, at, started.clone());
+        }
+        let audit = fixture.audit();
+        let intents = audit.checks.iter().find(|check| check.id == "INT").unwrap();
+        let found = intents.findings.first().map(String::as_str);
+        assert!(
+            match finding {
+                Some(finding) => found.is_some_and(|text| text.ends_with(finding)),
+                None => found.is_none(),
+            },
+            "{}",
+            audit.render()
+        );
+    }
 }
 
 fn set_verdict(fixture: &mut AuditFixture, key: &str, value: Value) {

@@ -232,6 +232,13 @@ const REFUSED_LINES: &[&str] = &[
     "pr:\n  labels:\n    - |-\n      a\n      b",
     "draft: true",
     "vcpu: 2",
+    "ci: true",
+    "ci: {required: maybe, rounds: 3}",
+    "ci: {max_rounds: 0, interval: 500ms, timeout: 25h, grace: soon}",
+    "ci: {interval: 30}",
+    "max_rounds: 3",
+    "reviews: {respond: yes, reply: true}",
+    "overlap: {action: stop}",
 ];
 
 #[test]

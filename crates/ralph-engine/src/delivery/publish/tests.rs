@@ -16,10 +16,7 @@ async fn run_with_commit(content: &str) -> RunFixture {
 }
 
 async fn deliver_rest(fixture: &mut RunFixture) {
-    let run = &mut fixture.run;
-    deliver_remaining(&mut run.recorder, &run.bench, &run.services, &run.pinned)
-        .await
-        .unwrap();
+    deliver_remaining(&mut fixture.run).await.unwrap();
 }
 
 #[tokio::test]

@@ -65,10 +65,8 @@ async fn every_push_saves_the_files() {
     let actions = vec![write_action("a.txt", "one\n"), commit_action("Add a file")];
     assert_eq!(fixture.perform(actions).await.succeeded, 2);
     fixture.settle().await;
-    let run = &mut fixture.run;
-    crate::delivery::deliver_remaining(&mut run.recorder, &run.bench, &run.services, &run.pinned)
-        .await
-        .unwrap();
+    let delivering = crate::delivery::deliver_remaining(&mut fixture.run);
+    Box::pin(delivering).await.unwrap();
     let events = fixture.events_of(&["pushed", "state_saved", "pull_request_updated"]);
     let kinds: Vec<&Value> = events.iter().map(|event| &event["type"]).collect();
     assert_eq!(kinds[..2], ["pushed", "state_saved"]);

@@ -6,8 +6,8 @@ use ralph_core::id::CommitId;
 use ralph_core::ports::{PullRequest, PullState};
 use ralph_core::verdict::CheckResult;
 
-use super::Style;
 use super::pieces::{self, BAD, heading_lines, marked_line, quiet_line, reason_lines, result_line};
+use super::{Style, source_host};
 use crate::terminal::styled_line::{StyledLine, Tone};
 
 pub(super) fn delivery_lines(event: &DeliveryEvent) -> Vec<StyledLine> {
@@ -36,7 +36,16 @@ pub(super) fn delivery_lines(event: &DeliveryEvent) -> Vec<StyledLine> {
         DeliveryEvent::Discarded { branch } => {
             vec![quiet_line(&format!("branch `{branch}` was discarded"))]
         }
-        DeliveryEvent::PushStarted { .. } | DeliveryEvent::StateSaved { .. } => Vec::new(),
+        DeliveryEvent::CiProgress { .. }
+        | DeliveryEvent::CiFinished { .. }
+        | DeliveryEvent::OverlapFound { .. }
+        | DeliveryEvent::OverlapEnded { .. }
+        | DeliveryEvent::ReviewsReceived { .. }
+        | DeliveryEvent::BaseMoved { .. }
+        | DeliveryEvent::BasePullClosed { .. } => source_host::event_lines(event),
+        DeliveryEvent::PushStarted { .. }
+        | DeliveryEvent::PullRequestStarted { .. }
+        | DeliveryEvent::StateSaved { .. } => Vec::new(),
     }
 }
 

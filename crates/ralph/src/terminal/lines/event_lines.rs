@@ -48,6 +48,17 @@ pub fn waiting_label(record: &JournalRecord, state: &RunState) -> Option<String>
         let until = wait.until.strftime("%Y-%m-%d %H:%M:%S UTC");
         return Some(format!("waiting until {until} for the model's provider"));
     }
+    if let RunStatus::WaitingCi(wait) = &state.status {
+        let progress = state.host.progress.as_ref();
+        let progress = progress.filter(|(commit, _)| *commit == wait.commit);
+        let counts = progress.map_or_else(String::new, |(_, counts)| format!(": {counts}"));
+        let commit = wait.commit.short();
+        return Some(format!("waiting for the checks of {commit}{counts}"));
+    }
+    if let RunStatus::WaitingHost(wait) = &state.status {
+        let until = wait.until.strftime("%Y-%m-%d %H:%M:%S UTC");
+        return Some(format!("waiting until {until} for the source host"));
+    }
     if !state.status.is_active() {
         return None;
     }
@@ -168,10 +179,18 @@ fn verification_label(event: &VerificationEvent) -> Option<String> {
 fn delivery_label(event: &DeliveryEvent) -> Option<String> {
     match event {
         DeliveryEvent::PushStarted { branch, .. } => Some(format!("pushing `{branch}`")),
+        DeliveryEvent::PullRequestStarted { .. } => Some("opening the pull request".to_owned()),
         DeliveryEvent::CommitsImported { .. }
         | DeliveryEvent::ImportRefused { .. }
         | DeliveryEvent::Pushed { .. }
         | DeliveryEvent::PullRequestUpdated { .. }
+        | DeliveryEvent::CiProgress { .. }
+        | DeliveryEvent::CiFinished { .. }
+        | DeliveryEvent::OverlapFound { .. }
+        | DeliveryEvent::OverlapEnded { .. }
+        | DeliveryEvent::ReviewsReceived { .. }
+        | DeliveryEvent::BaseMoved { .. }
+        | DeliveryEvent::BasePullClosed { .. }
         | DeliveryEvent::StateSaved { .. }
         | DeliveryEvent::Discarded { .. } => None,
     }

@@ -308,11 +308,12 @@ fn status_lines(status: &RunStatus, state: &RunState, style: Style) -> Vec<Style
             RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying,
             Style::Plain,
         ) => vec![quiet_line(&format!("… {}", status.as_str()))],
-        (RunStatus::WaitingQuota(wait), Style::Rich { .. } | Style::Plain) => {
-            vec![warning_line(&wait.to_string())]
-        }
-        (RunStatus::WaitingProvider(wait), Style::Rich { .. } | Style::Plain) => {
-            vec![warning_line(&wait.to_string())]
+        (
+            RunStatus::WaitingQuota(_) | RunStatus::WaitingProvider(_) | RunStatus::WaitingHost(_),
+            Style::Rich { .. } | Style::Plain,
+        ) => vec![warning_line(&status.reason().unwrap_or_default())],
+        (RunStatus::WaitingCi(wait), Style::Rich { .. } | Style::Plain) => {
+            vec![quiet_line(&format!("waiting for the {wait}"))]
         }
         (
             RunStatus::Paused(_)
@@ -335,7 +336,9 @@ pub fn ending_lines(state: &RunState, style: Style) -> Vec<StyledLine> {
         | RunStatus::SandboxLost
         | RunStatus::Paused(_)
         | RunStatus::WaitingQuota(_)
-        | RunStatus::WaitingProvider(_) => ("■", Tone::Warn),
+        | RunStatus::WaitingProvider(_)
+        | RunStatus::WaitingCi(_)
+        | RunStatus::WaitingHost(_) => ("■", Tone::Warn),
         RunStatus::Created | RunStatus::Preparing | RunStatus::Running | RunStatus::Verifying => {
             ("…", Tone::Plain)
         }
@@ -396,6 +399,7 @@ fn result_lines(state: &RunState) -> Vec<String> {
             commit.short()
         ));
     }
+    lines.extend(super::source_host::result_lines(state));
     if state.has_nothing_to_do() {
         lines.push("no model was asked and no pull request was opened".to_owned());
         return lines;
@@ -455,6 +459,11 @@ fn next_steps(state: &RunState) -> Vec<String> {
         }
         RunStatus::WaitingQuota(_) | RunStatus::WaitingProvider(_) => {
             vec![format!("`ralph resume {run}` asks the model immediately")]
+        }
+        RunStatus::WaitingCi(_) | RunStatus::WaitingHost(_) => {
+            vec![format!(
+                "`ralph resume {run}` asks the source host immediately"
+            )]
         }
         RunStatus::Failed(reason) => {
             let raise = match reason {

@@ -3,7 +3,7 @@
 //! [`event_lines`] returns the lines of a record and [`waiting_label`] the spinner's label after
 //! it; both match exhaustively. The lines are defined in [`lifecycle`] for the whole run,
 //! `iteration` for the model's actions, `agent` for agent sessions and the gate, `delivery` for commits,
-//! pull request and verification, `circling` for the doctor, `live` for live output, and [`budgets`]
+//! pull request and verification, `source_host` for its checks, `circling` for the doctor, `live` for live output, and [`budgets`]
 //! for the bars.
 
 mod agent;
@@ -16,6 +16,7 @@ pub mod lifecycle;
 mod live;
 mod pieces;
 mod setup;
+mod source_host;
 
 pub use event_lines::{Style, event_lines, waiting_label};
 pub use live::live_line;

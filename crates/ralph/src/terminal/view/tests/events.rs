@@ -43,6 +43,7 @@ pub(super) fn created() -> Event {
         scm: "local".into(),
         scm_credential: None,
         delivery: Delivery::PullRequest,
+        issue: None,
         limits: BudgetLimits {
             max_iterations: Some(10),
             max_wall_time: Some(Duration::from_hours(1)),
