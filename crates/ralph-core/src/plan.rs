@@ -307,4 +307,16 @@ pub struct RunPlan {
     /// Plans of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<PinnedSettings>,
+    /// The issue that the run works on. The pull request closes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<IssuePlan>,
+}
+
+/// The issue of a run. The run's file `spec.md` contains its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssuePlan {
+    pub number: u64,
+    pub url: String,
+    /// The steps that are boxes of the task, by number: `3` or `3.1`.
+    pub steps: Vec<String>,
 }

@@ -46,6 +46,7 @@ fn plan() -> RunPlan {
         checkboxes: 2,
         mode: RunMode::Autonomous,
         settings: None,
+        issue: None,
     }
 }
 

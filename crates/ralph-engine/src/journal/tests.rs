@@ -40,6 +40,7 @@ fn plan() -> RunPlan {
         checkboxes: 2,
         mode: ralph_core::task::RunMode::Autonomous,
         settings: None,
+        issue: None,
     }
 }
 

@@ -235,5 +235,6 @@ fn plan(id: &str, task: &str) -> RunPlan {
         checkboxes: 2,
         mode: ralph_core::task::RunMode::Autonomous,
         settings: None,
+        issue: None,
     }
 }

@@ -53,6 +53,7 @@ pub(super) fn created() -> Event {
         checkboxes: 2,
         mode: ralph_core::task::RunMode::Autonomous,
         settings: None,
+        issue: None,
     };
     Event::Run(RunEvent::RunCreated {
         plan: Box::new(plan),
