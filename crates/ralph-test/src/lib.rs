@@ -30,7 +30,10 @@ pub use clock::TestClock;
 pub use collected_output::CollectedOutput;
 pub use docker::{BASE_IMAGE, skip_without_docker};
 pub use git::{create_repository, git};
-pub use github::{FakeGitHub, FakeGitHubState, FakeGitHubToken, GitHubExchange, GitHubFault};
+pub use github::{
+    FakeCheck, FakeGitHub, FakeGitHubState, FakeGitHubToken, FakeIssue, FakeIssueComment,
+    FakeLabel, FakePull, FakeRepo, FakeReview, FakeStatus, FaultRule, GitHubExchange, GitHubFault,
+};
 pub use litellm::{LiteLlm, run_litellm_script, skip_without_litellm};
 pub use model_api::{FakeCertificate, FakeModelApi, FakeResponse, ReceivedRequest};
 pub use private_engine::PrivateDockerEngine;

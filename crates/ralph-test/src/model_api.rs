@@ -120,7 +120,7 @@ impl FakeResponse {
         self
     }
 
-    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
         // Written at once, because a client that receives half a head waits for the rest.
         let mut head = Vec::new();
         write!(
@@ -267,7 +267,7 @@ fn serve_connection(
 }
 
 /// Reads a request; `None` if the connection was closed without one.
-pub(crate) fn read_request(connection: &mut impl Read) -> io::Result<Option<ReceivedRequest>> {
+fn read_request(connection: &mut impl Read) -> io::Result<Option<ReceivedRequest>> {
     let mut reader = BufReader::new(connection);
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {

@@ -1,53 +1,15 @@
-//! The operations of the API.
+//! Who sends a request, its faults, and the operation that responds to it.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
-use rustls::crypto::ring::default_provider;
 use serde_json::{Value, json};
 
-use super::state::{FakeGitHubState, FakeGitHubToken, GitHubFault};
-use crate::model_api::{FakeResponse, ReceivedRequest};
-
-const APP_PUBLIC_KEY: &[u8] = include_bytes!("app_key.public.der");
-
-/// The response to a request.
-pub(super) struct GitHubResponse {
-    pub(super) status: u16,
-    pub(super) body: Value,
-    headers: Vec<(&'static str, String)>,
-}
-
-impl GitHubResponse {
-    fn new(status: u16, body: Value) -> Self {
-        Self {
-            status,
-            body,
-            headers: Vec::new(),
-        }
-    }
-
-    fn error(status: u16, message: &str) -> Self {
-        let documentation_url = "https://docs.github.com/rest";
-        Self::new(
-            status,
-            json!({"message": message, "documentation_url": documentation_url, "status": status.to_string()}),
-        )
-    }
-
-    fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.headers.push((name, value.into()));
-        self
-    }
-
-    pub(super) fn into_fake_response(self) -> FakeResponse {
-        let response = FakeResponse::json(self.status, &self.body.to_string());
-        let headers = self.headers.into_iter();
-        headers.fold(response, |response, (name, value)| {
-            response.header(name, &value)
-        })
-    }
-}
+use super::faults::{GitHubFault, take_fault};
+use super::response::{GitHubResponse, ListAddress, percent_decode};
+use super::state::{FakeGitHubState, FakeGitHubToken};
+use super::wire::RawRequest;
+use super::{apps, graphql, repository};
 
 /// The sender of a request.
 enum Sender {
@@ -55,29 +17,88 @@ enum Sender {
     Token(FakeGitHubToken),
 }
 
-/// Responds to a request and changes the state.
-pub(super) fn respond(
-    state: &mut FakeGitHubState,
-    request: &ReceivedRequest,
-    url: &str,
-) -> GitHubResponse {
-    let now = now(state);
-    let response = fault(state, now).unwrap_or_else(|| match sender(state, request, now) {
-        Some(sender) => route(state, request, &sender, url),
-        None => GitHubResponse::error(401, "Bad credentials"),
-    });
-    let date = now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-    response
-        .header("date", date)
-        .header("x-github-request-id", "FA4E:0001")
+/// A request to an operation of the API.
+pub(super) struct GitHubCall<'a> {
+    pub(super) method: &'a str,
+    pub(super) list: ListAddress<'a>,
+    pub(super) body: Value,
+    pub(super) token: FakeGitHubToken,
+    pub(super) now: Timestamp,
 }
 
-fn now(state: &FakeGitHubState) -> Timestamp {
+impl GitHubCall<'_> {
+    pub(super) fn time(&self) -> String {
+        self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// Returns a text of the body.
+    pub(super) fn field(&self, name: &str) -> Option<&str> {
+        self.body[name].as_str()
+    }
+}
+
+/// Returns the fault of a request, and counts it.
+pub(super) fn fault(state: &mut FakeGitHubState, request: &RawRequest) -> Option<GitHubFault> {
+    let rule = take_fault(&mut state.rules, &request.line);
+    rule.or_else(|| state.fault.clone())
+}
+
+/// Responds to a request and changes the state. Returns whether it has changed.
+pub(super) fn respond(
+    state: &mut FakeGitHubState,
+    request: &RawRequest,
+    url: &str,
+    fault: Option<&GitHubFault>,
+) -> (GitHubResponse, bool) {
+    let now = now(state);
+    let is_performed = fault.is_none_or(GitHubFault::is_performed);
+    let performed = is_performed.then(|| perform(state, request, url, now));
+    let is_mutation = performed
+        .as_ref()
+        .is_some_and(|response| is_mutation(request, response));
+    let failure = fault.and_then(|fault| failure(fault, now));
+    // A client never sees the response of a fault without one.
+    let silence = || GitHubResponse::text(503, "");
+    let response = failure.or(performed).unwrap_or_else(silence);
+    let date = now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    let response = response
+        .header("date", date)
+        .header("x-github-request-id", "FA4E:0001");
+    (response, is_mutation)
+}
+
+/// Returns whether a request changed the state: by its method, and GraphQL by its document.
+fn is_mutation(request: &RawRequest, response: &GitHubResponse) -> bool {
+    let line = &request.line;
+    let is_token = line.contains("/access_tokens ");
+    let is_query =
+        line.contains("/graphql ") && !String::from_utf8_lossy(&request.body).contains("mutation");
+    let is_error = !response.body["errors"].is_null() || response.status >= 300;
+    !line.starts_with("GET ") && !is_token && !is_query && !is_error
+}
+
+fn perform(
+    state: &mut FakeGitHubState,
+    request: &RawRequest,
+    url: &str,
+    now: Timestamp,
+) -> GitHubResponse {
+    if let Some(log) = log_of_job(state, request) {
+        return log;
+    }
+    match sender(state, request, now) {
+        Some(sender) => route(state, request, &sender, url),
+        None => GitHubResponse::error(401, "Bad credentials"),
+    }
+}
+
+pub(super) fn now(state: &FakeGitHubState) -> Timestamp {
     Timestamp::now() + SignedDuration::from_secs(state.clock_ahead)
 }
 
-fn fault(state: &FakeGitHubState, now: Timestamp) -> Option<GitHubResponse> {
-    let response = match state.fault.as_ref()? {
+/// Returns the response of a fault, unless it is the usual one or none.
+fn failure(fault: &GitHubFault, now: Timestamp) -> Option<GitHubResponse> {
+    let response = match fault {
         GitHubFault::PrimaryLimit => {
             let reset = now.as_second() + 1800;
             GitHubResponse::error(403, "API rate limit exceeded for user ID 1.")
@@ -89,7 +110,9 @@ fn fault(state: &FakeGitHubState, now: Timestamp) -> Option<GitHubResponse> {
             GitHubResponse::error(403, "You have exceeded a secondary rate limit.")
                 .header("retry-after", seconds.to_string())
         }
-        GitHubFault::Status(status) => GitHubResponse::error(*status, "Server Error"),
+        GitHubFault::Status(status) | GitHubFault::StatusAfter(status) => {
+            GitHubResponse::error(*status, "Server Error")
+        }
         GitHubFault::Redirect(target) => {
             GitHubResponse::error(301, "Moved Permanently").header("location", target)
         }
@@ -98,69 +121,158 @@ fn fault(state: &FakeGitHubState, now: Timestamp) -> Option<GitHubResponse> {
             GitHubResponse::error(403, "Resource protected by organization SAML enforcement.")
                 .header("x-github-sso", sso)
         }
+        GitHubFault::Unauthorized => GitHubResponse::error(401, "Bad credentials"),
+        GitHubFault::Blocked => GitHubResponse::error(451, "Repository access blocked"),
+        GitHubFault::LoseResponse | GitHubFault::Hang | GitHubFault::Drop => return None,
     };
     Some(response)
 }
 
-fn sender(state: &FakeGitHubState, request: &ReceivedRequest, now: Timestamp) -> Option<Sender> {
-    let token = request.headers.get("authorization")?;
-    let token = token.strip_prefix("Bearer ")?;
-    if let Some(token) = state.tokens.get(token) {
-        return Some(Sender::Token(token.clone()));
-    }
-    is_signed(state, token, now).then_some(Sender::App)
+/// Returns whether a token is accepted at this time.
+fn accepted(state: &FakeGitHubState, token: &str, now: Timestamp) -> Option<FakeGitHubToken> {
+    let is_over = state.token_ends.get(token).is_some_and(|end| *end <= now);
+    state.tokens.get(token).filter(|_| !is_over).cloned()
 }
 
-/// Verifies a JSON Web Token like GitHub: the signature, the issuer and the times.
-fn is_signed(state: &FakeGitHubState, token: &str, now: Timestamp) -> bool {
-    let Some((signed, signature)) = token.rsplit_once('.') else {
-        return false;
-    };
-    let decoded = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap_or_else(|_| Vec::new());
-    let claims = decoded(signed.split('.').nth(1).unwrap_or_default());
-    let claims = serde_json::from_slice(&claims).unwrap_or(Value::Null);
-    let provider = default_provider();
-    let algorithms = provider.signature_verification_algorithms.all.iter();
-    let is_authentic = algorithms.copied().any(|algorithm| {
-        let signature = decoded(signature);
-        let verified = algorithm.verify_signature(APP_PUBLIC_KEY, signed.as_bytes(), &signature);
-        verified.is_ok()
-    });
-    let (start, end) = (claims["iat"].as_i64(), claims["exp"].as_i64());
-    let now = now.as_second();
-    is_authentic
-        && claims["iss"].as_str() == Some(state.app_id.to_string().as_str())
-        && start.is_some_and(|start| start <= now)
-        && end.is_some_and(|end| now < end && end <= now + 600)
+fn sender(state: &FakeGitHubState, request: &RawRequest, now: Timestamp) -> Option<Sender> {
+    let token = request.headers.get("authorization")?;
+    // PyGithub and Octokit send `token`, too.
+    let token = token
+        .strip_prefix("Bearer ")
+        .or_else(|| token.strip_prefix("token "))?;
+    if let Some(token) = accepted(state, token, now) {
+        return Some(Sender::Token(token));
+    }
+    apps::is_signed(state, token, now).then_some(Sender::App)
+}
+
+/// Returns whether git sent an accepted token as its password.
+pub(super) fn git_sender(state: &FakeGitHubState, request: &RawRequest) -> Option<FakeGitHubToken> {
+    let encoded = request.headers.get("authorization")?;
+    let decoded = STANDARD.decode(encoded.strip_prefix("Basic ")?);
+    let decoded = decoded.unwrap_or_else(|_| Vec::new());
+    let text = String::from_utf8_lossy(&decoded).into_owned();
+    let (user, password) = text.split_once(':')?;
+    let token = accepted(state, password, now(state))?;
+    // A token of an installation requires this user; other tokens accept any.
+    let is_right = token != FakeGitHubToken::Installation || user == "x-access-token";
+    is_right.then_some(token)
+}
+
+/// Responds like the host of logs, which rejects the credential of the API.
+fn log_of_job(state: &FakeGitHubState, request: &RawRequest) -> Option<GitHubResponse> {
+    let id = request.target().strip_prefix("/job-logs/")?;
+    let id = ralph_core::parse_value::<u64>(id)?;
+    if request.headers.contains_key("authorization") {
+        return Some(GitHubResponse::text(400, "InvalidAuthenticationInfo"));
+    }
+    let checks = state
+        .contents
+        .values()
+        .flat_map(|repo| repo.checks.values());
+    let mut checks = checks.flatten().filter(|check| check.id == id);
+    let log = checks.next()?.log.as_deref();
+    Some(GitHubResponse::text(200, log.unwrap_or_default()))
 }
 
 fn route(
     state: &mut FakeGitHubState,
-    request: &ReceivedRequest,
+    request: &RawRequest,
     sender: &Sender,
     url: &str,
 ) -> GitHubResponse {
-    let mut words = request.line.split(' ');
-    let (method, target) = (words.next(), words.next().unwrap_or_default());
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
-    let method = method.unwrap_or_default();
-    match (method, parts.as_slice(), sender) {
-        ("GET", ["app"], Sender::App) => app(state),
-        ("GET", ["app", "installations"], Sender::App) => installations(state, query, url),
-        ("POST", ["app", "installations", id, "access_tokens"], Sender::App) => {
-            create_token(state, id)
-        }
-        ("GET", ["repos", owner, name, "installation"], Sender::App) => {
-            repository_installation(state, owner, name, url)
-        }
-        ("GET", ["user"], Sender::Token(token)) => with_token_headers(user(state, token), token),
-        ("GET", ["repos", owner, name, rest @ ..], Sender::Token(token)) => {
-            let response = repository(state, (owner, name), rest, token, url);
-            with_token_headers(response, token)
-        }
-        _ => GitHubResponse::error(404, "Not Found"),
+    let method = request.line.split(' ').next().unwrap_or_default();
+    let (full_path, query) = match request.target().split_once('?') {
+        Some(parts) => parts,
+        None => (request.target(), ""),
+    };
+    // GitHub Enterprise Server has its API below these paths.
+    let prefix = ["/api/v3", "/api"];
+    let prefix = prefix
+        .into_iter()
+        .find(|prefix| full_path.starts_with(&format!("{prefix}/")));
+    let path = &full_path[prefix.map_or(0, str::len)..];
+    let api = format!("{url}{}", prefix.unwrap_or_default());
+    let parts: Vec<String> = path
+        .trim_matches('/')
+        .split('/')
+        .map(percent_decode)
+        .collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let list = ListAddress {
+        api: &api,
+        path,
+        query,
+        page_size: state.page_size,
+    };
+    if let ["repos", owner, name, ..] = parts.as_slice()
+        && let Some(moved) = moved(state, (owner, name), &list)
+    {
+        return moved;
     }
+    let token = match sender {
+        Sender::App => return route_app(state, method, &parts, &list),
+        Sender::Token(token) => token.clone(),
+    };
+    let call = GitHubCall {
+        method,
+        list,
+        body: serde_json::from_slice(&request.body).unwrap_or(Value::Null),
+        token: token.clone(),
+        now: now(state),
+    };
+    let response = match (method, parts.as_slice()) {
+        ("GET", ["user"]) => apps::user(state, &token),
+        ("POST", ["graphql"]) => graphql::respond(state, &call),
+        (_, ["repos", owner, name, rest @ ..]) => {
+            repository::respond(state, &format!("{owner}/{name}"), rest, &call)
+        }
+        _ => GitHubResponse::not_found(),
+    };
+    let response = if method == "GET" {
+        response.revalidate(request.headers.get("if-none-match"))
+    } else {
+        response
+    };
+    with_token_headers(response, &token)
+}
+
+fn route_app(
+    state: &mut FakeGitHubState,
+    method: &str,
+    parts: &[&str],
+    list: &ListAddress<'_>,
+) -> GitHubResponse {
+    match (method, parts) {
+        ("GET", ["app"]) => apps::app(state),
+        ("GET", ["app", "installations"]) => apps::installations(state, list),
+        ("POST", ["app", "installations", id, "access_tokens"]) => apps::create_token(state, id),
+        ("GET", ["repos", owner, name, "installation"]) => {
+            apps::repository_installation(state, owner, name)
+        }
+        _ => GitHubResponse::not_found(),
+    }
+}
+
+/// Returns the redirect of a renamed repository.
+fn moved(
+    state: &FakeGitHubState,
+    (owner, name): (&str, &str),
+    list: &ListAddress<'_>,
+) -> Option<GitHubResponse> {
+    let old = format!("{owner}/{name}");
+    let new = state.renamed.get(&old)?;
+    let rest = list.path.strip_prefix(&format!("/repos/{old}"))?;
+    let query = if list.query.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", list.query)
+    };
+    let target = format!("{}/repos/{new}{rest}{query}", list.api);
+    let body = json!({
+        "message": "Moved Permanently", "url": target, "documentation_url": "https://docs.github.com/rest",
+    });
+    Some(GitHubResponse::new(301, body).header("location", target))
 }
 
 fn with_token_headers(response: GitHubResponse, token: &FakeGitHubToken) -> GitHubResponse {
@@ -175,174 +287,5 @@ fn with_token_headers(response: GitHubResponse, token: &FakeGitHubToken) -> GitH
             "2099-12-31 10:00:00 UTC",
         ),
         FakeGitHubToken::Installation => response,
-    }
-}
-
-/// Returns an example with changed fields.
-fn example(text: &str, changes: &Value) -> Value {
-    let mut value: Value = serde_json::from_str(text).expect("an example in JSON");
-    if let (Some(fields), Some(changes)) = (value.as_object_mut(), changes.as_object()) {
-        let changes = changes.iter();
-        fields.extend(changes.map(|(name, value)| (name.clone(), value.clone())));
-    }
-    value
-}
-
-fn user(state: &FakeGitHubState, token: &FakeGitHubToken) -> GitHubResponse {
-    match token {
-        FakeGitHubToken::Installation => {
-            GitHubResponse::error(403, "Resource not accessible by integration")
-        }
-        FakeGitHubToken::Classic(_) | FakeGitHubToken::FineGrained(_) => {
-            let login = json!({"login": state.login});
-            GitHubResponse::new(200, example(include_str!("bodies/user.json"), &login))
-        }
-    }
-}
-
-fn app(state: &FakeGitHubState) -> GitHubResponse {
-    let changes = json!({"id": state.app_id, "slug": "ralph-app"});
-    GitHubResponse::new(200, example(include_str!("bodies/app.json"), &changes))
-}
-
-fn installation(state: &FakeGitHubState, index: usize) -> Value {
-    let mut value = example(
-        include_str!("bodies/installation.json"),
-        &json!({"id": index + 1, "app_id": state.app_id, "permissions": state.installation_permissions}),
-    );
-    value["account"]["login"] = state.installations[index].as_str().into();
-    value
-}
-
-fn installations(state: &FakeGitHubState, query: &str, url: &str) -> GitHubResponse {
-    let page = query.split('&').find_map(|pair| pair.strip_prefix("page="));
-    let page: usize = page.and_then(ralph_core::parse_value).unwrap_or(1);
-    let all: Vec<Value> = (0..state.installations.len())
-        .map(|index| installation(state, index))
-        .collect();
-    let mut pages = all.chunks(state.page_size).skip(page - 1);
-    let entries = pages.next().unwrap_or_default().to_vec();
-    let response = GitHubResponse::new(200, entries.into());
-    match pages.next() {
-        Some(_) => {
-            let next = format!("{url}/app/installations?per_page=100&page={}", page + 1);
-            response.header(
-                "link",
-                format!("<{next}>; rel=\"next\", <{url}/>; rel=\"last\""),
-            )
-        }
-        None => response,
-    }
-}
-
-fn repository_installation(
-    state: &FakeGitHubState,
-    owner: &str,
-    name: &str,
-    url: &str,
-) -> GitHubResponse {
-    if let Some(moved) = moved(state, owner, name, "/installation", url) {
-        return moved;
-    }
-    let exists = state.repositories.contains_key(&format!("{owner}/{name}"));
-    let index = state.installations.iter().position(|known| known == owner);
-    match index.filter(|_| exists) {
-        Some(index) => GitHubResponse::new(200, installation(state, index)),
-        None => GitHubResponse::error(404, "Not Found"),
-    }
-}
-
-fn create_token(state: &mut FakeGitHubState, id: &str) -> GitHubResponse {
-    let id: usize = ralph_core::parse_value(id).unwrap_or(0);
-    if id == 0 || id > state.installations.len() {
-        return GitHubResponse::error(404, "Not Found");
-    }
-    state.created_tokens += 1;
-    // Current tokens of installations have about 520 characters and contain dots.
-    let token = format!(
-        "ghs_{}_{}.{}",
-        state.app_id,
-        state.created_tokens,
-        "x-Y_9".repeat(100)
-    );
-    let expires = now(state) + SignedDuration::from_hours(1);
-    let expires = expires.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    state
-        .tokens
-        .insert(token.clone(), FakeGitHubToken::Installation);
-    GitHubResponse::new(
-        201,
-        json!({
-            "token": token, "expires_at": expires, "permissions": state.installation_permissions,
-            "repository_selection": "all",
-        }),
-    )
-}
-
-/// Returns the redirect of a renamed repository.
-fn moved(
-    state: &FakeGitHubState,
-    owner: &str,
-    name: &str,
-    rest: &str,
-    url: &str,
-) -> Option<GitHubResponse> {
-    let new = state.renamed.get(&format!("{owner}/{name}"))?;
-    let target = format!("{url}/repos/{new}{rest}");
-    let body = json!({
-        "message": "Moved Permanently", "url": target, "documentation_url": "https://docs.github.com/rest",
-    });
-    Some(GitHubResponse::new(301, body).header("location", target))
-}
-
-fn repository(
-    state: &FakeGitHubState,
-    (owner, name): (&str, &str),
-    rest: &[&str],
-    token: &FakeGitHubToken,
-    url: &str,
-) -> GitHubResponse {
-    if let Some(moved) = moved(state, owner, name, "", url) {
-        return moved;
-    }
-    let full_name = format!("{owner}/{name}");
-    let Some(changes) = state.repositories.get(&full_name) else {
-        return GitHubResponse::error(404, "Not Found");
-    };
-    let (resource, body) = match rest {
-        [] => {
-            let mut body = example(include_str!("bodies/repository.json"), changes);
-            body["full_name"] = full_name.into();
-            ("metadata", body)
-        }
-        ["branches", branch] => (
-            "contents",
-            example(
-                include_str!("bodies/branch.json"),
-                &json!({"name": branch, "protected": state.are_branches_protected}),
-            ),
-        ),
-        ["pulls"] => ("pull_requests", json!([])),
-        ["issues"] => ("issues", json!([])),
-        ["commits", _, "check-runs"] => ("checks", json!({"total_count": 0, "check_runs": []})),
-        ["commits", _, "status"] => (
-            "statuses",
-            serde_json::from_str(include_str!("bodies/status.json")).expect("an example in JSON"),
-        ),
-        ["commits", _] => (
-            "contents",
-            serde_json::from_str(include_str!("bodies/commit.json")).expect("an example in JSON"),
-        ),
-        _ => return GitHubResponse::error(404, "Not Found"),
-    };
-    match token {
-        FakeGitHubToken::FineGrained(denied) if denied.contains(&resource) => {
-            let message = "Resource not accessible by personal access token";
-            GitHubResponse::error(403, message)
-                .header("x-accepted-github-permissions", format!("{resource}=read"))
-        }
-        FakeGitHubToken::Classic(_)
-        | FakeGitHubToken::FineGrained(_)
-        | FakeGitHubToken::Installation => GitHubResponse::new(200, body),
     }
 }

@@ -1,9 +1,13 @@
-//! The state of the server, and its faults.
+//! The state of the server.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::faults::{FaultRule, GitHubFault};
+use super::repo::FakeRepo;
 use crate::model_api::ReceivedRequest;
 
 /// A token that the server accepts.
@@ -11,25 +15,11 @@ use crate::model_api::ReceivedRequest;
 pub enum FakeGitHubToken {
     /// A classic token with these scopes.
     Classic(&'static str),
-    /// A fine-grained token that may not read these resources, such as `issues`.
+    /// A fine-grained token without access to these resources, such as `issues`, or without write access,
+    /// such as `issues=write`.
     FineGrained(&'static [&'static str]),
     /// A token of an App's installation.
     Installation,
-}
-
-/// A fault of the server. It applies to every request until it is removed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GitHubFault {
-    /// The primary rate limit is exceeded.
-    PrimaryLimit,
-    /// A secondary rate limit is exceeded for this many seconds.
-    SecondaryLimit(u64),
-    /// The server fails with this status.
-    Status(u16),
-    /// Every request is redirected to this address.
-    Redirect(String),
-    /// The token must be authorised for single sign-on.
-    SingleSignOn,
 }
 
 /// A request and its response.
@@ -38,6 +28,17 @@ pub struct GitHubExchange {
     pub request: ReceivedRequest,
     pub status: u16,
     pub body: Value,
+    /// Whether the request changed the state, even if its response was lost.
+    pub is_mutation: bool,
+    /// Whether the response was not sent.
+    pub is_lost: bool,
+}
+
+impl GitHubExchange {
+    /// Returns the method and the path with its query.
+    pub fn operation(&self) -> &str {
+        self.request.line.trim_end_matches(" HTTP/1.1")
+    }
 }
 
 /// The repositories and credentials of the server. A test changes it at any time.
@@ -59,11 +60,21 @@ pub struct FakeGitHubState {
     pub renamed: BTreeMap<String, String>,
     /// Whether the default branches are protected.
     pub are_branches_protected: bool,
+    /// A fault of every request until it is removed.
     pub fault: Option<GitHubFault>,
+    /// Faults of some requests; the first rule that matches applies.
+    pub rules: Vec<FaultRule>,
     /// By how many seconds the server's clock is ahead of this machine's.
     pub clock_ahead: i64,
-    /// The number of entries on a page of a list.
+    /// The largest number of entries on a page of a list.
     pub page_size: usize,
+    /// Whether the logs of jobs require a permission that no token has.
+    pub are_logs_denied: bool,
+    /// The directory with the bare repositories `OWNER/NAME.git`, if the server has some.
+    pub(super) git_root: Option<PathBuf>,
+    pub(super) contents: BTreeMap<String, FakeRepo>,
+    /// The end of the tokens that the server created.
+    pub(super) token_ends: BTreeMap<String, Timestamp>,
     pub(super) created_tokens: usize,
     pub(super) ledger: Vec<GitHubExchange>,
 }
@@ -84,10 +95,61 @@ impl Default for FakeGitHubState {
             renamed: BTreeMap::new(),
             are_branches_protected: false,
             fault: None,
+            rules: Vec::new(),
             clock_ahead: 0,
             page_size: 100,
+            are_logs_denied: false,
+            git_root: None,
+            contents: BTreeMap::new(),
+            token_ends: BTreeMap::new(),
             created_tokens: 0,
             ledger: Vec::new(),
         }
+    }
+}
+
+impl FakeGitHubState {
+    /// Returns the pull requests, issues and checks of a repository.
+    pub fn repo(&mut self, full_name: &str) -> &mut FakeRepo {
+        let login = self.login.clone();
+        let root = self.git_root.clone();
+        let repo = self.contents.entry(full_name.to_owned());
+        let repo = repo.or_insert_with(|| FakeRepo::new(full_name, &login));
+        repo.bare = root.map(|root| root.join(format!("{full_name}.git")));
+        repo
+    }
+
+    /// Gives a repository another name, like a user in its settings.
+    ///
+    /// # Panics
+    /// If the repository does not exist.
+    pub fn rename(&mut self, old: &str, new: &str) {
+        let settings = self.repositories.remove(old).expect("the repository");
+        self.repositories.insert(new.to_owned(), settings);
+        if let Some(mut contents) = self.contents.remove(old) {
+            new.clone_into(&mut contents.full_name);
+            self.contents.insert(new.to_owned(), contents);
+        }
+        if let Some(root) = &self.git_root {
+            let path = |name: &str| root.join(format!("{name}.git"));
+            if path(old).exists() {
+                std::fs::rename(path(old), path(new)).expect("the repository can be moved");
+            }
+        }
+        self.renamed.insert(old.to_owned(), new.to_owned());
+    }
+
+    /// Makes a repository read-only.
+    ///
+    /// # Panics
+    /// If the repository does not exist.
+    pub fn archive(&mut self, full_name: &str) {
+        let settings = self.repositories.get_mut(full_name);
+        settings.expect("the repository")["archived"] = true.into();
+    }
+
+    pub(super) fn is_archived(&self, full_name: &str) -> bool {
+        let settings = self.repositories.get(full_name);
+        settings.is_some_and(|settings| settings["archived"] == true)
     }
 }
