@@ -45,6 +45,8 @@ pub struct PlannedRun {
     pub access: Option<AgentAccess>,
     /// Facts that the user should know before the run starts.
     pub notices: Vec<String>,
+    /// The specification of an issue.
+    pub spec: Option<String>,
 }
 
 /// Completes the plan of a new run, and finds the agent's login. Rejects a plan that contains a secret.
@@ -68,6 +70,7 @@ pub async fn plan_run(
         choice,
         access,
         notices,
+        spec: request.issue.as_ref().map(|issue| issue.spec.clone()),
     })
 }
 
@@ -81,6 +84,9 @@ async fn complete(
     let git = providers.git()?;
     require_git(&git).await?;
     secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &providers.redactor)?;
+    if let Some(issue) = &request.issue {
+        secrets::refuse_in_task(&issue.spec, &providers.redactor)?;
+    }
     let contract = &task.contract;
     let agent = network::agent_plan(access, request, app)?;
     let sandbox = sandbox_choice::require_known_provider(request, task, app)?;
@@ -134,6 +140,7 @@ async fn complete(
         checkboxes: task.checkboxes.len(),
         mode: contract.mode,
         settings: Some(pinned_settings::pin_settings(app)?),
+        issue: request.issue.as_ref().map(|issue| issue.plan.clone()),
     };
     Ok((plan, choice, notices))
 }

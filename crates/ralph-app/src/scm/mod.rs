@@ -7,9 +7,11 @@
 mod check;
 mod credential;
 mod failure;
+mod issue_tracker;
 mod permissions;
 mod report;
 
 pub use check::check_repository;
+pub(crate) use issue_tracker::issue_tracker;
 pub use permissions::{GrantedAccess, PermissionCheck};
 pub use report::{GitHubReport, LocalReport, ScmReport};

@@ -49,7 +49,10 @@ impl SpecDocument {
                 (StepMark::Open | StepMark::Blocked(_), StepMark::Open) => StepMark::Open,
             };
             let mut lines = step.notes.clone();
-            lines.extend(added_lines(self.section(step), copy.section(theirs)));
+            // After a crash, the copy may still contain notes as the agent wrote them.
+            let mut added = added_lines(self.section(step), copy.section(theirs));
+            added.retain(|line| line.is_empty() || !step.notes.contains(line));
+            lines.extend(added);
             lines.truncate(MAX_NOTES);
             updates.insert(step.number.clone(), StepUpdate { mark, notes: lines });
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::document::{SpecDocument, SpecStep, normalise_body};
+use super::document::{SpecDocument, SpecStep, StepUpdate, normalise_body};
 use super::front::{FrontValue, IssueFront, parse_front};
 use super::heading::StepMark;
 use super::limit::MAX_ISSUE_CHARS;
@@ -99,15 +99,26 @@ impl Spec {
             .filter(|step| step.mark != StepMark::Done)
     }
 
-    /// Returns the first step that is marked as blocked, with the reason.
-    pub fn blocked_step(&self) -> Option<(&SpecStep, &str)> {
-        self.document
+    /// Returns the text for a run. A human who makes a blocked issue ready has removed the obstacle, so its mark
+    /// becomes a note.
+    pub fn text_for_run(&self) -> String {
+        let blocked = self
+            .document
             .steps()
             .iter()
-            .find_map(|step| match &step.mark {
-                StepMark::Blocked(reason) => Some((step, reason.as_str())),
+            .filter_map(|step| match &step.mark {
+                StepMark::Blocked(reason) => {
+                    let mut notes = step.notes.clone();
+                    notes.push(format!("Was blocked: {reason}"));
+                    let update = StepUpdate {
+                        mark: StepMark::Open,
+                        notes,
+                    };
+                    Some((step.number.clone(), update))
+                }
                 StepMark::Open | StepMark::Done => None,
-            })
+            });
+        self.document.with_updates(&blocked.collect())
     }
 
     /// Returns the dependencies of an issue that may not be a valid specification.

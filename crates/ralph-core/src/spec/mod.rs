@@ -29,6 +29,6 @@ pub use heading::StepMark;
 pub use issue_spec::{MAX_STEPS, Spec};
 pub use labels::{IssueLabels, IssueStatus, LabelNameError};
 pub use limit::{FittedIssue, MAX_ISSUE_CHARS, fit_issue};
-pub use notes::MovedNotes;
+pub use notes::{MovedNotes, without_mentions};
 pub use record::{SpecRecord, SpecWrite};
 pub use task_text::{SpecTask, spec_task, step_box_id};

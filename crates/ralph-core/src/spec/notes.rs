@@ -78,7 +78,7 @@ pub(super) fn cleaned(line: &str) -> Option<String> {
 }
 
 /// Separates `@` from a following name, so that the host does not notify a user.
-fn without_mentions(line: &str) -> String {
+pub fn without_mentions(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut chars = line.chars().peekable();
     let mut before = ' ';

@@ -16,6 +16,9 @@ pub struct SpecRecord {
     /// The last version of a human since the run started, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<String>,
+    /// The body of a write whose result is not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writing: Option<String>,
 }
 
 /// What to write to an issue.
@@ -37,6 +40,7 @@ impl SpecRecord {
         Self {
             last: normalise_body(body),
             edited: None,
+            writing: None,
         }
     }
 
@@ -45,6 +49,10 @@ impl SpecRecord {
     /// [`SpecRecord::record_written`].
     pub fn reconcile(&mut self, ours: &str, remote: &str) -> SpecWrite {
         let (ours, remote) = (normalise_body(ours), normalise_body(remote));
+        if self.writing.take().is_some_and(|writing| writing == remote) {
+            // A crash followed the write.
+            self.last.clone_from(&remote);
+        }
         let is_edited = remote != self.last;
         if is_edited {
             self.edited = Some(remote.clone());
@@ -63,9 +71,16 @@ impl SpecRecord {
         }
     }
 
+    /// Records a body before it is written. The caller stores the record first, so that a crash does not turn the
+    /// write into a human's edit.
+    pub fn record_intent(&mut self, body: &str) {
+        self.writing = Some(normalise_body(body));
+    }
+
     /// Records the body that the issue has after a write.
     pub fn record_written(&mut self, body: &str) {
         self.last = normalise_body(body);
+        self.writing = None;
     }
 }
 

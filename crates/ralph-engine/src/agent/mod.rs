@@ -2,7 +2,8 @@
 //! `work` starts it and restarts it if that helps, `session` is one start, `home` its new home
 //! directory, `watch` observes it while it works, `frozen` holds it while the run is paused,
 //! `messenger` sends it messages, `sink` turns its output into events, `transcript` stores that output, `settle` decides how the run
-//! continues, `ticks` reads the boxes that it claims.
+//! continues, `ticks` reads the boxes that it claims,
+//! `spec_marks` the steps of an issue that it marks.
 
 mod blocked;
 mod frozen;
@@ -13,6 +14,7 @@ mod session;
 mod session_record;
 mod settle;
 mod sink;
+mod spec_marks;
 mod ticks;
 mod transcript;
 mod watch;

@@ -47,6 +47,11 @@ pub(crate) fn body(facts: &PullRequestFacts<'_>) -> String {
         || format!("Work on task `{}`.\n", facts.state.plan.task_id),
         |text| fill_template(&text, facts),
     );
+    let own = match &facts.state.plan.issue {
+        // Merging closes the issue; ralph never does.
+        Some(issue) => format!("Closes #{}\n\n{own}", issue.number),
+        None => own,
+    };
     let mut body = format!(
         "{}\n\n{BEGIN_MARKER}\n## Checklist\n\n{}",
         own.trim_end(),

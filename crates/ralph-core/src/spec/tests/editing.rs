@@ -116,6 +116,14 @@ fn a_humans_edit_stays_and_keeps_marks_and_notes() {
         (write.body.as_deref(), write.is_edited),
         (Some(&*ours), false)
     );
+    let mut crashed = record.clone();
+    crashed.record_intent(&ours);
+    let write = crashed.reconcile(&ours, &ours);
+    assert_eq!(
+        (write.body, write.is_edited),
+        (None, false),
+        "a crash is no edit"
+    );
     record.record_written(&ours);
     assert_eq!(record.reconcile(&ours, &ours).body, None);
 
