@@ -18,6 +18,8 @@ mod records;
 mod repository;
 mod settle;
 mod start;
+#[cfg(test)]
+mod tests;
 mod work;
 mod write_back;
 

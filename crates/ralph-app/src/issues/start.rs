@@ -58,8 +58,7 @@ pub(super) async fn start_run(
         effort: options.effort,
         unfinished_runs: UnfinishedRunPolicy::Allow,
     };
-    let mut progress =
-        |progress| front_end.show_image_progress(progress);
+    let mut progress = |progress| front_end.show_image_progress(progress);
     let run = Box::pin(prepare_start(start, app, &mut progress)).await?;
     let id = run.journal().state().plan.run.clone();
     let record = IssueRecord::new(issue.number, id, &issue.body);
@@ -138,16 +137,10 @@ fn task_settings(
     options: &IssueRunOptions,
 ) -> Result<SpecTask, AppError> {
     let settings = &repository.settings;
-    let names_model = options.model.is_some() || options.profile.is_some();
-    let implied = if names_model {
-        EngineKind::Actions
-    } else {
-        settings.engine
-    };
-    let implied = if options.agent.is_some() {
-        EngineKind::Agent
-    } else {
-        implied
+    let implied = match (&options.agent, &options.profile) {
+        (Some(_), _) => EngineKind::Agent,
+        (None, Some(_)) => EngineKind::Actions,
+        (None, None) => settings.engine,
     };
     let engine = options.engine.unwrap_or(implied);
     let configured = Some(settings.agent.clone()).filter(|name| !name.is_empty());
