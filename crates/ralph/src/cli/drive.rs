@@ -1,6 +1,6 @@
 //! Drives a run in the foreground: shows it, handles signals and returns its exit code.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Write};
 
 use ralph_app::AppError;
 use ralph_app::follow::{JournalFollower, POLL_INTERVAL};

@@ -305,14 +305,8 @@ impl IssueProject {
         interrupted: &watch::Receiver<bool>,
     ) -> IssueEnd {
         let front_end = RecordingFrontEnd::default();
-        let repository = (&self.repository, number);
-        let work = work_on_issue(
-            repository,
-            caller,
-            &options(),
-            &front_end,
-            interrupted.clone(),
-        );
+        let (repository, options) = ((&self.repository, number), options());
+        let work = work_on_issue(repository, caller, &options, &front_end, interrupted.clone());
         Box::pin(work).await.unwrap()
     }
 
