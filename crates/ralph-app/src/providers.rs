@@ -18,7 +18,7 @@ use ralph_providers::docker::images::DockerImages;
 use ralph_providers::docker::{DockerEngine, DockerError};
 use ralph_providers::model::AbsentModel;
 use ralph_providers::sandbox::{DockerLimits, DockerProvider, DockerSettings, LocalProvider};
-use ralph_providers::scm::github::{GitHubClient, GitHubConnection, GitHubCredential};
+use ralph_providers::scm::github::{GitHubClient, GitHubConnection, GitHubCredential, GitHubHost};
 use ralph_providers::scm::{GitProgram, LocalScm};
 
 use crate::error::AppError;
@@ -312,6 +312,17 @@ pub fn github_client(
             "correct `HTTPS_PROXY` or `HTTP_PROXY`",
         )
     })
+}
+
+/// Returns the source host of a repository on GitHub.
+pub fn github_host(
+    connection: GitHubConnection<'_>,
+    credential: GitHubCredential,
+    repo: RemoteRepo,
+) -> Result<GitHubHost, AppError> {
+    let remote = format!("{repo}.git");
+    let client = github_client(connection, credential, repo)?;
+    Ok(GitHubHost::new(client, remote))
 }
 
 /// Returns the macOS keychain, if its program exists.

@@ -12,6 +12,7 @@
 //! - [`spending`] lists the charges of a run with the model of each.
 //! - [`profile`] describes a model and its request settings.
 //! - [`outage`] decides how long a run waits for an unavailable provider.
+//! - [`pull_text`] keeps the edits of people in the text of a pull request.
 //! - [`repo_address`] parses the address of a repository on a source host.
 //! - [`run`] defines statuses, commands and the table of legal transitions.
 //! - [`event`] is the journal's versioned enum, [`state`] folds events into the state of a run.
@@ -56,6 +57,7 @@ pub mod price;
 pub mod printable;
 pub mod profile;
 pub mod prompt;
+pub mod pull_text;
 pub mod repo_address;
 pub mod run;
 pub mod secret;

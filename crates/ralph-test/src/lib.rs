@@ -5,7 +5,8 @@
 //! - [`skip_without_docker`] is the first line of a test that needs a Docker Engine.
 //! - [`FakeModelApi`] is a model API with scripted responses, [`LiteLlm`] a real proxy.
 //! - [`PrivateDockerEngine`] is a Docker Engine that a test may kill.
-//! - [`FakeGitHub`] is a GitHub with state, a record of its requests, and faults.
+//! - [`FakeGitHub`] is a GitHub with state, a record of its requests, and faults; [`judge_github`] compares
+//!   its exchanges with GitHub's own description.
 //! - [`FakeUpstream`] is a model provider that plays a scenario.
 //! - [`internet`] is an internet on this machine, with hosts that record their visits.
 //! - [`agent_program`] locates a real coding agent, [`agent_image`] is an image that contains it.
@@ -33,6 +34,7 @@ pub use git::{create_repository, git};
 pub use github::{
     FakeCheck, FakeGitHub, FakeGitHubState, FakeGitHubToken, FakeIssue, FakeIssueComment,
     FakeLabel, FakePull, FakeRepo, FakeReview, FakeStatus, FaultRule, GitHubExchange, GitHubFault,
+    judge_github, run_github_client, skip_without_github_tools,
 };
 pub use litellm::{LiteLlm, run_litellm_script, skip_without_litellm};
 pub use model_api::{FakeCertificate, FakeModelApi, FakeResponse, ReceivedRequest};

@@ -49,7 +49,10 @@ pub(super) async fn claim_issue(
         IssueStatus::NeedsAttention,
         IssueStatus::Done,
     ];
-    for status in others {
+    for status in others
+        .into_iter()
+        .filter(|status| labels.has_status(&issue.labels, *status))
+    {
         tracker
             .remove_label(number, labels.status(status))
             .await

@@ -111,24 +111,24 @@ impl IssueRepository {
 
     /// Gives an issue exactly one status. The new label is added first, so that a crash leaves no issue without
     /// a status.
-    pub(super) async fn set_status(
-        &self,
-        issue: &HostIssue,
-        to: IssueStatus,
-    ) -> Result<(), AppError> {
-        let number = issue.number;
+    pub(super) async fn set_status(&self, number: u64, to: IssueStatus) -> Result<(), AppError> {
+        let Some(issue) = self.issue(number).await? else {
+            return Ok(());
+        };
         let failed =
             |error| tracker_error(&format!("cannot set the labels of issue #{number}"), &error);
-        let name = self.labels().status(to);
-        self.tracker
-            .add_labels(number, &[name])
-            .await
-            .map_err(failed)?;
-        for other in IssueStatus::ALL.into_iter().filter(|other| *other != to) {
-            self.tracker
-                .remove_label(number, self.labels().status(other))
-                .await
-                .map_err(failed)?;
+        let labels = self.labels();
+        if !labels.has_status(&issue.labels, to) {
+            let added = self.tracker.add_labels(number, &[labels.status(to)]).await;
+            added.map_err(failed)?;
+        }
+        let others = IssueStatus::ALL.into_iter().filter(|other| *other != to);
+        for other in others.filter(|other| labels.has_status(&issue.labels, *other)) {
+            let removed = self
+                .tracker
+                .remove_label(number, labels.status(other))
+                .await;
+            removed.map_err(failed)?;
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ pub(super) async fn settle(
         IssueEnd::AlreadyDone | IssueEnd::Blocked { .. } | IssueEnd::Refused(_) => return Ok(end),
     };
     comment_status(repository, record.issue, &status_text(&state, &end)).await?;
-    repository.set_status(&written.issue, to).await?;
+    repository.set_status(record.issue, to).await?;
     if let IssueEnd::Done { .. } = &end {
         remove_sandboxes(repository, dir).await;
         unblock_ready(repository, &mut KnownIssues::default(), front_end).await?;
@@ -131,7 +131,9 @@ pub(super) async fn unblock_ready(
         let depends = Spec::dependencies_in(&issue.body);
         match known.check(issue.number, &depends, repository).await? {
             DependencyGate::Open => {
-                repository.set_status(&issue, IssueStatus::Ready).await?;
+                repository
+                    .set_status(issue.number, IssueStatus::Ready)
+                    .await?;
                 front_end.report(&IssueEvent::Unblocked {
                     number: issue.number,
                 });
@@ -140,7 +142,7 @@ pub(super) async fn unblock_ready(
             DependencyGate::Cycle(cycle) => {
                 report_cycle(repository, issue.number, &cycle).await?;
                 repository
-                    .set_status(&issue, IssueStatus::NeedsAttention)
+                    .set_status(issue.number, IssueStatus::NeedsAttention)
                     .await?;
             }
         }

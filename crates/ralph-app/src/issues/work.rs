@@ -225,7 +225,7 @@ impl IssueWork<'_> {
     async fn needs_attention(&self, text: &str, reason: String) -> Result<IssueEnd, AppError> {
         comment_status(self.repository, self.issue.number, text).await?;
         self.repository
-            .set_status(&self.issue, IssueStatus::NeedsAttention)
+            .set_status(self.issue.number, IssueStatus::NeedsAttention)
             .await?;
         Ok(IssueEnd::NeedsAttention { reason })
     }
@@ -246,14 +246,14 @@ impl IssueWork<'_> {
                 );
                 comment_status(self.repository, number, &text).await?;
                 self.repository
-                    .set_status(&self.issue, IssueStatus::Blocked)
+                    .set_status(self.issue.number, IssueStatus::Blocked)
                     .await?;
                 Ok(Some(IssueEnd::Blocked { on }))
             }
             DependencyGate::Cycle(cycle) => {
                 let reason = report_cycle(self.repository, number, &cycle).await?;
                 self.repository
-                    .set_status(&self.issue, IssueStatus::NeedsAttention)
+                    .set_status(self.issue.number, IssueStatus::NeedsAttention)
                     .await?;
                 Ok(Some(IssueEnd::NeedsAttention { reason }))
             }
@@ -284,7 +284,7 @@ impl IssueWork<'_> {
         let run = tokio::select! {
             prepared = prepared => prepared,
             _ = interrupted.wait_for(|interrupted| *interrupted) => {
-                repository.set_status(&self.issue, IssueStatus::Ready).await?;
+                repository.set_status(self.issue.number, IssueStatus::Ready).await?;
                 return Ok(IssueEnd::Interrupted);
             }
         };
@@ -306,7 +306,7 @@ impl IssueWork<'_> {
             let text = error_text("The run cannot continue", &error);
             comment_status(repository, self.issue.number, &text).await?;
             repository
-                .set_status(&self.issue, IssueStatus::NeedsAttention)
+                .set_status(self.issue.number, IssueStatus::NeedsAttention)
                 .await?;
             return Err(error);
         }
@@ -318,7 +318,7 @@ impl IssueWork<'_> {
         match self.caller {
             IssueCaller::Person => {
                 self.repository
-                    .set_status(&self.issue, IssueStatus::Ready)
+                    .set_status(self.issue.number, IssueStatus::Ready)
                     .await?;
                 Err(error)
             }

@@ -3,21 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ralph_core::ports::{HostError, HostErrorKind};
 use ralph_core::repo_address::{RemoteRepo, RepoAddress};
 use ralph_engine::git::{GitError, UserRepository};
 
 use super::credential::{CredentialKind, CredentialSource, find_credential};
 use super::failure::FailureContext;
-use super::permissions::{
-    GrantedAccess, PermissionCheck, access_of_installation, access_of_scopes, compare,
-    needed_names, probe_of,
-};
 use super::report::{GitHubReport, LocalReport, ScmReport};
 use crate::app::App;
 use crate::error::AppError;
 use crate::providers::github::{
-    GitHubClient, GitHubConnection, GitHubError, GitHubErrorKind, GitHubReply, GitHubRepository,
-    RateLimit,
+    GitHubClient, GitHubConnection, GitHubReply, GitHubRepository, GitHubTiming, GrantedAccess,
+    MutationPace, PermissionCheck, RateLimit, access_of_installation, access_of_scopes, compare,
+    needed_names, probe_of,
 };
 use crate::providers::github_client;
 use crate::providers::models::proxy_settings;
@@ -104,6 +102,9 @@ impl<'a> GitHubCheck<'a> {
             network: &network,
             clock: app.clock(),
             redactor: app.redactor(),
+            source: None,
+            pace: MutationPace::default(),
+            timing: GitHubTiming::default(),
         };
         Ok(Self {
             client: github_client(connection, found.credential, repo.clone())?,
@@ -115,7 +116,7 @@ impl<'a> GitHubCheck<'a> {
         })
     }
 
-    fn explain(&self, error: &GitHubError) -> AppError {
+    fn explain(&self, error: &HostError) -> AppError {
         let context = FailureContext {
             repo: &self.repo,
             api: &self.api,
@@ -140,7 +141,7 @@ impl<'a> GitHubCheck<'a> {
             )
         })?;
         let (branch, rate_limit) = self.branch_protection(&repo, &reply).await?;
-        let permissions = self.permissions(&repo, &reply).await?;
+        let permissions = self.permissions(&reply).await?;
         let is_renamed = !repo
             .full_name()
             .eq_ignore_ascii_case(&self.repo.full_name());
@@ -168,15 +169,15 @@ impl<'a> GitHubCheck<'a> {
 
     /// Returns the account that the credential acts as.
     async fn acts_as(&self) -> Result<String, AppError> {
-        let explain = |error: GitHubError| self.explain(&error);
+        let explain = |error: HostError| self.explain(&error);
         if let Some(app) = self.client.app().await.map_err(explain)? {
             return Ok(format!("{}[bot]", app.slug.unwrap_or(app.name)));
         }
         match self.client.user().await {
             Ok(user) => Ok(user.value.login),
             // The token of an installation is valid and has no user.
-            Err(GitHubError {
-                kind: GitHubErrorKind::Forbidden { sso_url: None, .. },
+            Err(HostError {
+                kind: HostErrorKind::Forbidden { sso_url: None, .. },
                 ..
             }) => Ok("the App that created the token".to_owned()),
             Err(error) => Err(self.explain(&error)),
@@ -184,8 +185,8 @@ impl<'a> GitHubCheck<'a> {
     }
 
     /// Explains why the repository cannot be read. An App may not be installed there.
-    async fn explain_missing(&self, error: &GitHubError, acts_as: &str) -> AppError {
-        let is_missing = matches!(error.kind, GitHubErrorKind::NotFound { .. });
+    async fn explain_missing(&self, error: &HostError, acts_as: &str) -> AppError {
+        let is_missing = matches!(error.kind, HostErrorKind::NotFound { .. });
         if self.kind != CredentialKind::App || !is_missing {
             return self.explain(error);
         }
@@ -221,8 +222,8 @@ impl<'a> GitHubCheck<'a> {
         match self.client.branch(repo, &reply.value.default_branch).await {
             Ok(branch) => Ok((Some(branch.value.protected), branch.rate_limit)),
             // The repository has no commits, or the credential may not read them.
-            Err(GitHubError {
-                kind: GitHubErrorKind::NotFound { .. } | GitHubErrorKind::Forbidden { .. },
+            Err(HostError {
+                kind: HostErrorKind::NotFound { .. } | HostErrorKind::Forbidden { .. },
                 ..
             }) => Ok((None, reply.rate_limit)),
             Err(error) => Err(self.explain(&error)),
@@ -231,7 +232,6 @@ impl<'a> GitHubCheck<'a> {
 
     async fn permissions(
         &self,
-        repo: &RemoteRepo,
         reply: &GitHubReply<GitHubRepository>,
     ) -> Result<Vec<PermissionCheck>, AppError> {
         let granted = self.client.installation_permissions().await;
@@ -242,7 +242,7 @@ impl<'a> GitHubCheck<'a> {
             let is_private = reply.value.private;
             return Ok(compare(|name| access_of_scopes(scopes, is_private, name)));
         }
-        let readable = self.probe(repo, &reply.value.default_branch).await?;
+        let readable = self.probe(&reply.value.default_branch).await?;
         Ok(compare(|name| {
             let is_readable = readable.get(name).copied().unwrap_or(true);
             if is_readable {
@@ -254,34 +254,32 @@ impl<'a> GitHubCheck<'a> {
     }
 
     /// Reads each resource: GitHub does not disclose the permissions of a fine-grained token.
-    async fn probe(
-        &self,
-        repo: &RemoteRepo,
-        branch: &str,
-    ) -> Result<BTreeMap<&'static str, bool>, AppError> {
+    async fn probe(&self, branch: &str) -> Result<BTreeMap<&'static str, bool>, AppError> {
         let mut readable = BTreeMap::new();
         for name in needed_names() {
             let Some(resource) = probe_of(name) else {
                 continue;
             };
-            match self.client.read(repo, branch, resource).await {
+            match self.client.read(branch, resource).await {
                 Ok(()) => {
                     readable.insert(name, true);
                 }
                 Err(error) => match error.kind {
-                    GitHubErrorKind::Forbidden { .. } => {
+                    HostErrorKind::Forbidden { .. } => {
                         readable.insert(name, false);
                     }
-                    GitHubErrorKind::Unauthorized { .. }
-                    | GitHubErrorKind::WrongClock { .. }
-                    | GitHubErrorKind::RateLimited { .. }
-                    | GitHubErrorKind::Certificate { .. }
-                    | GitHubErrorKind::Unavailable { .. } => return Err(self.explain(&error)),
+                    HostErrorKind::Unauthorized { .. }
+                    | HostErrorKind::WrongClock { .. }
+                    | HostErrorKind::RateLimited { .. }
+                    | HostErrorKind::Certificate { .. }
+                    | HostErrorKind::Unavailable { .. } => return Err(self.explain(&error)),
                     // A repository without commits has no such resource.
-                    GitHubErrorKind::NotFound { .. }
-                    | GitHubErrorKind::ForeignRedirect
-                    | GitHubErrorKind::Unexpected { .. }
-                    | GitHubErrorKind::Signature => {}
+                    HostErrorKind::NotFound { .. }
+                    | HostErrorKind::Renamed { .. }
+                    | HostErrorKind::Archived
+                    | HostErrorKind::Protected { .. }
+                    | HostErrorKind::Rejected { .. }
+                    | HostErrorKind::Unexpected { .. } => {}
                 },
             }
         }
@@ -372,7 +370,7 @@ impl<'a> GitHubCheck<'a> {
 }
 
 /// Returns the address of the API: the user's, or that of the repository's host.
-fn api_address(repo: &RemoteRepo, app: &App) -> Result<BaseUrl, AppError> {
+pub(super) fn api_address(repo: &RemoteRepo, app: &App) -> Result<BaseUrl, AppError> {
     let parse = |text: &str, name: &str| {
         BaseUrl::parse(text).map_err(|error| {
             AppError::usage(
@@ -395,7 +393,7 @@ fn api_address(repo: &RemoteRepo, app: &App) -> Result<BaseUrl, AppError> {
     parse(&format!("https://{}/api/v3", repo.authority()), repo.host())
 }
 
-fn invalid_api(api: &BaseUrl) -> AppError {
+pub(super) fn invalid_api(api: &BaseUrl) -> AppError {
     AppError::usage(
         format!("`{api}` is not the address of an API"),
         "it is not a URL",

@@ -1,10 +1,10 @@
 //! Explains errors of GitHub's API.
 
+use ralph_core::ports::{HostError, HostErrorKind};
 use ralph_core::repo_address::RemoteRepo;
 
 use super::credential::{CredentialKind, CredentialSource, store_command};
 use crate::error::AppError;
-use crate::providers::github::{GitHubError, GitHubErrorKind};
 use crate::tokens::BaseUrl;
 
 /// The facts that explain an error.
@@ -17,7 +17,7 @@ pub(super) struct FailureContext<'a> {
 
 impl FailureContext<'_> {
     /// Returns the error for the user.
-    pub(super) fn explain(&self, error: &GitHubError) -> AppError {
+    pub(super) fn explain(&self, error: &HostError) -> AppError {
         let Self {
             repo,
             api,
@@ -26,51 +26,63 @@ impl FailureContext<'_> {
         } = self;
         let full_name = repo.full_name();
         let (what, fix) = match &error.kind {
-            GitHubErrorKind::Unauthorized { .. } => (
+            HostErrorKind::Unauthorized { .. } => (
                 format!("GitHub rejected the {kind} of {source}"),
                 self.renewal(),
             ),
-            GitHubErrorKind::WrongClock { .. } => (
+            HostErrorKind::WrongClock { .. } => (
                 format!("GitHub rejected the {kind} of {source}"),
                 "set the clock of this machine, for example with an NTP service".to_owned(),
             ),
-            GitHubErrorKind::Forbidden {
+            HostErrorKind::Forbidden {
                 sso_url: Some(url), ..
             } => (
                 format!("the {kind} of {source} is not authorised for single sign-on"),
                 format!("authorise it at {url}"),
             ),
-            GitHubErrorKind::Forbidden { permission, .. } => (
+            HostErrorKind::Forbidden { permission, .. } => (
                 format!("the {kind} of {source} may not access `{full_name}`"),
                 match permission {
                     Some(permission) => format!("give it the permission or scope `{permission}`"),
                     None => "check its permissions on GitHub".to_owned(),
                 },
             ),
-            GitHubErrorKind::NotFound { .. } => (
+            HostErrorKind::NotFound { .. } => (
                 format!("there is no repository `{full_name}` on {}", repo.host()),
                 format!(
                     "check the name, and that the {kind} of {source} may read it; for a path, write `./{full_name}`"
                 ),
             ),
-            GitHubErrorKind::RateLimited { until } => (
+            HostErrorKind::RateLimited { until } => (
                 format!("the rate limit of the {kind} of {source} is exceeded"),
                 format!("try again after {until}"),
             ),
-            GitHubErrorKind::ForeignRedirect => (
-                format!("{api} is not the address of the API"),
-                "correct `github.api_url` or GITHUB_API_URL".to_owned(),
+            HostErrorKind::Renamed { to } => (
+                format!("repository `{full_name}` has another name"),
+                format!("use `{to}`"),
             ),
-            GitHubErrorKind::Certificate { fix, .. } => {
-                (format!("cannot connect to {api}"), (*fix).to_owned())
+            HostErrorKind::Archived => (
+                format!("repository `{full_name}` is archived"),
+                "ask its owner to unarchive it, or choose another repository".to_owned(),
+            ),
+            HostErrorKind::Protected { branch } => (
+                format!("branch `{branch}` of `{full_name}` is protected"),
+                "choose another branch, or change its protection".to_owned(),
+            ),
+            HostErrorKind::Rejected { .. } => (
+                format!("GitHub rejected a request for `{full_name}`"),
+                error.kind.fix(),
+            ),
+            HostErrorKind::Certificate { fix, .. } => {
+                (format!("cannot connect to {api}"), fix.clone())
             }
-            GitHubErrorKind::Unavailable { .. } => (
+            HostErrorKind::Unavailable { .. } => (
                 format!("cannot get a response from {api}"),
                 "check the host and the network, or try again later; `github.api_url` or GITHUB_API_URL sets another address".to_owned(),
             ),
-            GitHubErrorKind::Unexpected { .. } | GitHubErrorKind::Signature => (
+            HostErrorKind::Unexpected { .. } => (
                 format!("{api} did not answer like GitHub"),
-                "check that the host is GitHub or GitHub Enterprise Server".to_owned(),
+                "check that the host is GitHub or GitHub Enterprise Server, and correct `github.api_url` or GITHUB_API_URL if one of them is set".to_owned(),
             ),
         };
         AppError::runtime(what, error.to_string(), fix)

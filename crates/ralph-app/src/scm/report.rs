@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::permissions::PermissionCheck;
 use crate::error::AppError;
-use crate::providers::github::RateLimit;
+use crate::providers::github::{PermissionCheck, RateLimit};
 
 /// The result for a repository.
 #[derive(Debug)]

@@ -97,6 +97,11 @@ impl IssueLabels {
             .find(|status| has_label(labels, self.status(*status)))
     }
 
+    /// Returns whether an issue with these labels has a status.
+    pub fn has_status(&self, labels: &[String], status: IssueStatus) -> bool {
+        has_label(labels, self.status(status))
+    }
+
     /// Returns whether an issue with these labels is a specification.
     pub fn is_spec(&self, labels: &[String]) -> bool {
         has_label(labels, &self.spec)

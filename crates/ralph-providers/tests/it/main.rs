@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod github;
+#[cfg(test)]
 mod model_http;
 #[cfg(test)]
 mod prices;

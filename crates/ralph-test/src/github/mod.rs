@@ -11,6 +11,7 @@ mod faults;
 mod git;
 mod graphql;
 mod issues;
+mod judge;
 mod pulls;
 mod repo;
 mod repository;
@@ -21,6 +22,7 @@ mod state;
 mod wire;
 
 pub use faults::{FaultRule, GitHubFault};
+pub use judge::{judge_github, run_github_client, skip_without_github_tools};
 pub use repo::{
     FakeCheck, FakeIssue, FakeIssueComment, FakeLabel, FakePull, FakeRepo, FakeReview, FakeStatus,
 };

@@ -145,7 +145,8 @@ impl ListAddress<'_> {
         };
         let pairs = self.query.split('&');
         let pairs = pairs.filter(|pair| !pair.is_empty() && !pair.starts_with("page="));
-        let query: String = pairs.map(|pair| format!("{pair}&")).collect();
+        let pairs: Vec<&str> = pairs.chain([""]).collect();
+        let query = pairs.join("&");
         let (api, path) = (self.api, self.path);
         let first = format!("<{api}{path}?{query}page=1>; rel=\"first\"");
         response.header(
@@ -170,15 +171,12 @@ pub(super) fn percent_decode(text: &str) -> String {
     while let Some((&first, after)) = rest.split_first() {
         let digits = after.get(..2).map(String::from_utf8_lossy);
         let byte = digits.map(|digits| u8::from_str_radix(&digits, 16));
-        match (first, byte) {
-            (b'%', Some(Ok(byte))) => {
-                decoded.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                decoded.push(first);
-                rest = after;
-            }
+        if let (b'%', Some(Ok(byte))) = (first, byte) {
+            decoded.push(byte);
+            rest = &after[2..];
+        } else {
+            decoded.push(first);
+            rest = after;
         }
     }
     String::from_utf8_lossy(&decoded).into_owned()

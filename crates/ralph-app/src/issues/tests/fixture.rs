@@ -306,7 +306,13 @@ impl IssueProject {
     ) -> IssueEnd {
         let front_end = RecordingFrontEnd::default();
         let (repository, options) = ((&self.repository, number), options());
-        let work = work_on_issue(repository, caller, &options, &front_end, interrupted.clone());
+        let work = work_on_issue(
+            repository,
+            caller,
+            &options,
+            &front_end,
+            interrupted.clone(),
+        );
         Box::pin(work).await.unwrap()
     }
 

@@ -41,7 +41,7 @@ pub trait IssueTracker: Send + Sync {
     /// Adds labels to an issue.
     async fn add_labels(&self, number: u64, labels: &[&str]) -> Result<(), ScmError>;
     /// Removes a label from an issue. Returns whether the issue had it, which decides between two
-    /// processes that remove it at the same time.
+    /// processes that remove it at the same time. Fails if a lost response hides which of them did.
     async fn remove_label(&self, number: u64, label: &str) -> Result<bool, ScmError>;
     /// Creates the labels that the repository does not have.
     async fn create_labels(&self, labels: &[IssueLabel]) -> Result<(), ScmError>;

@@ -1,11 +1,12 @@
-//! Errors of the GitHub API.
+//! Converts failures of GitHub's API to the kinds of the port.
 
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use jiff::{SignedDuration, Timestamp};
+use ralph_core::ports::HostErrorKind;
 use serde::Deserialize;
 
-use super::transport::header;
+use super::response::header;
 use crate::http::{HttpError, certificate};
 
 /// The wait after a secondary limit without a `Retry-After`, in seconds, as GitHub documents it.
@@ -20,118 +21,113 @@ const MAX_MESSAGE_CHARS: usize = 200;
 /// The fix for a certificate of another host.
 const NAME_FIX: &str = "check the host of the repository, `github.api_url`, and the proxy";
 
-/// A request to GitHub failed.
-#[derive(Debug, thiserror::Error)]
-#[error("{request} failed: {kind}{}", format_request_id(request_id.as_deref()))]
-pub struct GitHubError {
-    /// The method and the path, such as `GET /user`.
-    pub request: String,
-    /// GitHub's id of the request, which its support asks for.
-    pub request_id: Option<String>,
-    pub kind: GitHubErrorKind,
-}
-
-fn format_request_id(id: Option<&str>) -> String {
-    id.map_or_else(String::new, |id| format!(" (request id {id})"))
-}
-
-/// The kind of an error.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GitHubErrorKind {
-    /// The credential is not valid, or has expired.
-    #[error("status 401: {message}")]
-    Unauthorized { message: String },
-    /// The credential was rejected, and the clock of this machine differs from GitHub's.
-    #[error("status 401: the clock of this machine is {seconds} s {}", if *is_ahead { "ahead" } else { "behind" })]
-    WrongClock { seconds: u64, is_ahead: bool },
-    /// The credential does not permit the request.
-    #[error("status 403: {message}")]
-    Forbidden {
-        message: String,
-        /// The missing permission or scope in GitHub's notation, such as `pull_requests=read`.
-        permission: Option<String>,
-        /// The page on which the user authorises the token for an organisation's single sign-on.
-        sso_url: Option<String>,
-    },
-    /// The object does not exist, or the credential may not read it.
-    #[error("status 404: {message}")]
-    NotFound { message: String },
-    /// A limit is exceeded. No request is sent before `until`.
-    #[error("rate limited until {until}")]
-    RateLimited { until: Timestamp },
-    /// The response redirects to another server, which does not get the credential.
-    #[error("redirected to another server")]
-    ForeignRedirect,
-    /// The certificate of the server is not trusted.
-    #[error("the certificate of the server {what}")]
-    Certificate { what: String, fix: &'static str },
-    /// The server cannot be reached, or fails.
-    #[error("{cause}")]
-    Unavailable { cause: String },
-    /// The response is not one that the API documents.
-    #[error("{why}")]
-    Unexpected { why: String },
-    /// The key of the App cannot be used.
-    #[error("the key of the App cannot sign a request")]
-    Signature,
-}
-
 /// GitHub's description of an error.
 #[derive(Debug, Deserialize)]
 struct ErrorBody {
     message: String,
+    #[serde(default)]
+    errors: serde_json::Value,
 }
 
-impl GitHubErrorKind {
-    /// Returns the error of a request without a response.
-    pub(super) fn from_http(error: &HttpError) -> Self {
-        match certificate::find_problem(error, NAME_FIX) {
-            Some(problem) => Self::Certificate {
-                what: problem.what,
-                fix: problem.fix,
-            },
-            None => Self::Unavailable {
-                cause: error.root_cause(),
-            },
-        }
-    }
+/// An error of a GraphQL document.
+#[derive(Debug, Deserialize)]
+pub(super) struct GraphQlError {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    message: String,
+}
 
-    /// Returns the error of a response whose status is not a success.
-    pub(super) fn from_response(
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: &[u8],
-        now: Timestamp,
-    ) -> Self {
-        let message = message(body);
-        match status.as_u16() {
-            401 => Self::Unauthorized { message },
-            403 | 429 => match limit_end(headers, &message, now) {
-                Some(until) => Self::RateLimited { until },
-                None => Self::Forbidden {
-                    message,
-                    permission: missing_permission(headers),
-                    sso_url: sso_url(headers),
-                },
-            },
-            404 => Self::NotFound { message },
-            500..=599 => Self::Unavailable {
-                cause: format!("status {}: {message}", status.as_u16()),
-            },
-            other => Self::Unexpected {
-                why: format!("status {other}: {message}"),
-            },
-        }
+/// Returns the error of a request without a response.
+pub(super) fn kind_of_http(error: &HttpError) -> HostErrorKind {
+    match certificate::find_problem(error, NAME_FIX) {
+        Some(problem) => HostErrorKind::Certificate {
+            what: problem.what,
+            fix: problem.fix.to_owned(),
+        },
+        None => HostErrorKind::Unavailable {
+            cause: error.root_cause(),
+        },
     }
 }
 
-/// Returns GitHub's message in one bounded line.
+/// Returns the error of a response whose status is not a success.
+pub(super) fn kind_of_response(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: Timestamp,
+) -> HostErrorKind {
+    let message = message(body);
+    match status.as_u16() {
+        401 => HostErrorKind::Unauthorized { message },
+        403 if is_archived(&message) => HostErrorKind::Archived,
+        403 | 429 => match limit_end(headers, &message, now) {
+            Some(until) => HostErrorKind::RateLimited { until },
+            None => HostErrorKind::Forbidden {
+                message,
+                permission: missing_permission(headers),
+                sso_url: sso_url(headers),
+            },
+        },
+        404 => HostErrorKind::NotFound { message },
+        409 | 410 | 422 => HostErrorKind::Rejected { message },
+        451 => HostErrorKind::Forbidden {
+            message: format!("blocked for legal reasons: {message}"),
+            permission: None,
+            sso_url: None,
+        },
+        500..=599 => HostErrorKind::Unavailable {
+            cause: format!("status {}: {message}", status.as_u16()),
+        },
+        other => HostErrorKind::Unexpected {
+            why: format!("status {other}: {message}"),
+        },
+    }
+}
+
+/// Returns the kind of the first error of a GraphQL document.
+pub(super) fn kind_of_graphql(errors: &[GraphQlError], now: Timestamp) -> Option<HostErrorKind> {
+    let error = errors.first()?;
+    let message = one_line(&error.message);
+    Some(match error.kind.as_deref() {
+        Some("NOT_FOUND") => HostErrorKind::NotFound { message },
+        _ if is_archived(&message) => HostErrorKind::Archived,
+        Some("FORBIDDEN" | "INSUFFICIENT_SCOPES") => HostErrorKind::Forbidden {
+            message,
+            permission: None,
+            sso_url: None,
+        },
+        Some("RATE_LIMITED" | "RATE_LIMIT") => HostErrorKind::RateLimited {
+            until: end_of_wait(DEFAULT_WAIT_SECONDS, now),
+        },
+        Some("SERVICE_UNAVAILABLE" | "INTERNAL") => HostErrorKind::Unavailable { cause: message },
+        Some(_) | None => HostErrorKind::Rejected { message },
+    })
+}
+
+fn is_archived(message: &str) -> bool {
+    message.contains("archived so ") && message.contains("read-only")
+}
+
+/// Returns GitHub's message in one bounded line, with the reasons of a rejected value.
 fn message(body: &[u8]) -> String {
-    let text = match serde_json::from_slice::<ErrorBody>(body) {
-        Ok(body) => body.message,
+    let body = match serde_json::from_slice::<ErrorBody>(body) {
+        Ok(body) => body,
         // A proxy or a load balancer answered.
         Err(_) => return "no description".to_owned(),
     };
+    let reasons = body.errors.as_array().into_iter().flatten();
+    let reasons = reasons.filter_map(|error| {
+        let text = |name: &str| error[name].as_str().filter(|text| !text.is_empty());
+        let described = text("message").map(str::to_owned);
+        let coded = || Some(format!("{} is {}", text("field")?, text("code")?));
+        described.or_else(coded)
+    });
+    let texts: Vec<String> = std::iter::once(body.message).chain(reasons).collect();
+    one_line(&texts.join(": "))
+}
+
+fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().take(MAX_MESSAGE_CHARS).collect()
 }
@@ -150,8 +146,12 @@ fn limit_end(headers: &HeaderMap, message: &str, now: Timestamp) -> Option<Times
     } else {
         return None;
     };
+    Some(end_of_wait(seconds, now))
+}
+
+fn end_of_wait(seconds: i64, now: Timestamp) -> Timestamp {
     let wait = SignedDuration::from_secs(seconds.clamp(1, MAX_WAIT_SECONDS));
-    Some(now.saturating_add(wait).unwrap_or(Timestamp::MAX))
+    now.saturating_add(wait).unwrap_or(Timestamp::MAX)
 }
 
 /// Returns the permission that GitHub names for the request: that of a fine-grained token or App, or
@@ -170,76 +170,4 @@ fn sso_url(headers: &HeaderMap) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use hyper::header::HeaderValue;
-
-    use super::*;
-
-    fn kind(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> GitHubErrorKind {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)))
-            .collect();
-        let now = Timestamp::from_second(1_000_000).unwrap();
-        let status = StatusCode::from_u16(status).unwrap();
-        GitHubErrorKind::from_response(status, &headers, body.as_bytes(), now)
-    }
-
-    #[test]
-    fn every_form_of_a_limit_has_an_end() {
-        let until = |second| GitHubErrorKind::RateLimited {
-            until: Timestamp::from_second(second).unwrap(),
-        };
-        let secondary = r#"{"message":"You have exceeded a secondary rate limit."}"#;
-        for (status, headers, body, expected) in [
-            (403, &[("retry-after", "30")][..], secondary, 1_000_030),
-            (429, &[("retry-after", "30")], "", 1_000_030),
-            (403, &[], secondary, 1_000_060),
-            (
-                403,
-                &[
-                    ("x-ratelimit-remaining", "0"),
-                    ("x-ratelimit-reset", "1000500"),
-                ],
-                "",
-                1_000_500,
-            ),
-            (
-                429,
-                &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1")],
-                "",
-                1_000_001,
-            ),
-            (429, &[("retry-after", "99999999999")], "", 1_086_400),
-        ] {
-            assert_eq!(kind(status, headers, body), until(expected));
-        }
-    }
-
-    #[test]
-    fn a_refusal_names_the_permission() {
-        let message = || "Resource not accessible by personal access token".to_owned();
-        let body = format!(r#"{{"message":"{}"}}"#, message());
-        assert_eq!(
-            kind(
-                403,
-                &[("x-accepted-github-permissions", "issues=read")],
-                &body
-            ),
-            GitHubErrorKind::Forbidden {
-                message: message(),
-                permission: Some("issues=read".into()),
-                sso_url: None,
-            }
-        );
-        let sso = "required; url=https://github.com/orgs/o/sso?x=1";
-        let GitHubErrorKind::Forbidden { sso_url, .. } = kind(403, &[("x-github-sso", sso)], "")
-        else {
-            panic!("not forbidden");
-        };
-        assert_eq!(
-            sso_url.as_deref(),
-            Some("https://github.com/orgs/o/sso?x=1")
-        );
-    }
-}
+mod tests;

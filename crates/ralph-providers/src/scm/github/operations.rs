@@ -65,6 +65,13 @@ pub struct RepositoryRole {
 #[derive(Debug, Deserialize)]
 pub struct GitHubBranch {
     pub protected: bool,
+    pub(super) commit: GitHubCommit,
+}
+
+/// A commit.
+#[derive(Debug, Deserialize)]
+pub(super) struct GitHubCommit {
+    pub(super) sha: String,
 }
 
 /// A resource of a repository with a permission of its own.

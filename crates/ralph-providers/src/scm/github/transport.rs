@@ -1,64 +1,100 @@
-//! Sends requests to the API: headers, limits, redirects and pages.
+//! Sends requests to the API: headers, limits, repetitions and redirects.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ACCEPT, AUTHORIZATION, DATE, HeaderMap, HeaderValue, LINK, LOCATION};
-use hyper::{Method, Request, StatusCode};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, IF_NONE_MATCH,
+};
+use hyper::{Method, Request};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
-use ralph_core::ports::Clock;
+use ralph_core::ports::{Clock, HostError, HostErrorKind};
 use ralph_core::secret::Secret;
 use ralph_guest::available;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 use url::Url;
 
-use super::error::{GitHubError, GitHubErrorKind};
-use crate::http::{HttpClient, ProxyAddressError, ProxySettings, StreamedResponse};
+use super::error::{kind_of_http, kind_of_response};
+use super::etag::ResponseCache;
+use super::pace::{GitHubTiming, MutationPace};
+use super::response::{ReadResponse, header};
+use crate::http::{HttpClient, HttpError, ProxyAddressError, ProxySettings};
 
 /// The version of the API.
 const API_VERSION: &str = "2022-11-28";
 
-/// The time limit of a connection and of a whole exchange.
+/// The time limit of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-const TIMEOUT: Duration = Duration::from_mins(1);
-
-/// The size limit of a response body, in bytes.
-const MAX_BODY_BYTES: usize = 8 << 20;
 
 /// The most redirects of a request: a repository can be renamed several times.
 const MAX_REDIRECTS: usize = 3;
 
-/// The most pages of a list, each of 100 entries.
-const MAX_PAGES: usize = 10;
+/// The most attempts of a request that may be repeated.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// The size limit of a log, in bytes; only its end is kept.
+const MAX_LOG_BYTES: usize = 64 << 20;
 
 /// The difference between the clocks, in seconds, up to which a rejected signature has another
 /// cause.
 const TOLERATED_SKEW_SECONDS: i64 = 60;
 
-/// The primary rate limit of a credential.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateLimit {
-    /// Requests per hour.
-    pub limit: u64,
-    pub remaining: u64,
-    /// The start of the next hour.
-    pub reset: Timestamp,
+/// A request to the API.
+#[derive(Debug, Clone)]
+pub(super) struct ApiRequest {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) body: Option<Value>,
+    pub(super) effect: RequestEffect,
 }
 
-/// A successful response.
-#[derive(Debug)]
-pub struct GitHubReply<T> {
-    pub value: T,
-    /// The scopes of a classic token; `None` for other credentials.
-    pub scopes: Option<Vec<String>>,
-    /// The rate limit; `None` if the server has none.
-    pub rate_limit: Option<RateLimit>,
-    /// The expiry of a token, as GitHub formats it.
-    pub token_expiry: Option<String>,
-    next_page: Option<Url>,
+/// The effect of a request, which decides whether it is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RequestEffect {
+    /// It reads. It is repeated after a failure of the network or the server.
+    Read,
+    /// Like `Read`; a redirect to another server is the response, and nothing is remembered.
+    ReadRedirect,
+    /// It changes something. It is never repeated after it may have been sent.
+    Change,
+    /// It creates a token, which is no change of a repository.
+    CreateToken,
+}
+
+impl RequestEffect {
+    fn is_repeatable(self) -> bool {
+        match self {
+            Self::Read | Self::ReadRedirect => true,
+            Self::Change | Self::CreateToken => false,
+        }
+    }
+}
+
+impl ApiRequest {
+    pub(super) fn get(url: Url) -> Self {
+        Self {
+            method: Method::GET,
+            url,
+            body: None,
+            effect: RequestEffect::Read,
+        }
+    }
+
+    pub(super) fn change(method: Method, url: Url, body: Option<Value>) -> Self {
+        Self {
+            method,
+            url,
+            body,
+            effect: RequestEffect::Change,
+        }
+    }
+
+    fn is_cacheable(&self) -> bool {
+        self.method == Method::GET && self.effect == RequestEffect::Read
+    }
 }
 
 /// A connection to the API of one server.
@@ -66,15 +102,18 @@ pub(super) struct Transport {
     base: Url,
     http: HttpClient,
     clock: Arc<dyn Clock>,
+    timing: GitHubTiming,
+    pace: MutationPace,
     /// The end of an exceeded limit. No request is sent before.
     limited_until: Mutex<Option<Timestamp>>,
+    cache: Mutex<ResponseCache>,
 }
 
-/// A response that was read completely.
-struct RawResponse {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Vec<u8>,
+/// A failed exchange.
+struct FailedExchange {
+    kind: HostErrorKind,
+    /// Whether the server may have received the request.
+    may_be_sent: bool,
 }
 
 impl Transport {
@@ -83,12 +122,17 @@ impl Transport {
         base: Url,
         network: &ProxySettings,
         clock: Arc<dyn Clock>,
+        timing: GitHubTiming,
+        pace: MutationPace,
     ) -> Result<Self, ProxyAddressError> {
         Ok(Self {
             base,
             http: HttpClient::new(network, CONNECT_TIMEOUT)?,
             clock,
+            timing,
+            pace,
             limited_until: Mutex::new(None),
+            cache: Mutex::default(),
         })
     }
 
@@ -106,81 +150,127 @@ impl Transport {
         url
     }
 
-    /// Sends a GET request and follows redirects to the same server.
-    pub(super) async fn get<T: DeserializeOwned>(
+    /// Returns the address of GraphQL: beside the API of a GitHub Enterprise Server, below that of github.com.
+    pub(super) fn graphql_url(&self) -> Url {
+        let mut url = self.url(&["graphql"]);
+        if let Some(root) = url.path().strip_suffix("/v3/graphql") {
+            let path = format!("{root}/graphql");
+            url.set_path(&path);
+        }
+        url
+    }
+
+    /// Forgets the responses that another credential has received.
+    pub(super) fn forget(&self) {
+        let cache = self.cache.lock();
+        cache.unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Sends a request, follows redirects to the same server, and returns a successful response.
+    pub(super) async fn send(
         &self,
-        url: Url,
+        request: &ApiRequest,
         credential: &Secret,
-    ) -> Result<GitHubReply<T>, GitHubError> {
-        let mut target = url;
+    ) -> Result<ReadResponse, HostError> {
+        let mut request = request.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let response = self.exchange(&Method::GET, &target, credential).await?;
-            let Some(location) = redirect(&response, &target) else {
-                return self.parse(&Method::GET, &target, &response);
+            let response = self.repeat(&request, credential).await?;
+            let Some(location) = response.redirect(&request.url) else {
+                return self.check(&request, response);
             };
-            if location.origin() != target.origin() {
-                let kind = GitHubErrorKind::ForeignRedirect;
-                return Err(self.error(&Method::GET, &target, Some(&response), kind));
+            if request.effect == RequestEffect::ReadRedirect && response.status == 302 {
+                return Ok(response);
             }
-            target = location;
+            if location.origin() != request.url.origin() {
+                let why = "redirected to another server".to_owned();
+                let kind = HostErrorKind::Unexpected { why };
+                return Err(self.error(&request, Some(&response), kind));
+            }
+            // A change was not performed: the server redirects before it does anything.
+            request.url = location;
         }
         let why = "too many redirects".to_owned();
-        let kind = GitHubErrorKind::Unexpected { why };
-        Err(self.error(&Method::GET, &target, None, kind))
+        Err(self.error(&request, None, HostErrorKind::Unexpected { why }))
     }
 
-    /// Returns all entries of a list, page by page.
-    pub(super) async fn list<T: DeserializeOwned>(
+    /// Sends a request, and repeats it after a transient failure if that is safe.
+    async fn repeat(
         &self,
-        mut url: Url,
+        request: &ApiRequest,
         credential: &Secret,
-    ) -> Result<Vec<T>, GitHubError> {
-        url.query_pairs_mut().append_pair("per_page", "100");
-        let mut entries = Vec::new();
-        let mut next = Some(url);
-        for _ in 0..MAX_PAGES {
-            let Some(url) = next.take() else {
-                break;
-            };
-            let page: GitHubReply<Vec<T>> = self.get(url, credential).await?;
-            entries.extend(page.value);
-            next = page.next_page;
+    ) -> Result<ReadResponse, HostError> {
+        let mut attempt = 0;
+        loop {
+            let result = self.exchange(request, credential).await;
+            let is_last = attempt + 1 == MAX_ATTEMPTS;
+            match result {
+                Ok(response) if response.status.is_server_error() => {
+                    if is_last || !request.effect.is_repeatable() {
+                        return Ok(response);
+                    }
+                }
+                Ok(response) => return Ok(response),
+                Err(FailedExchange { kind, may_be_sent }) => {
+                    let is_safe = request.effect.is_repeatable() || !may_be_sent;
+                    let is_transient = matches!(kind, HostErrorKind::Unavailable { .. });
+                    if is_last || !is_safe || !is_transient {
+                        return Err(self.error(request, None, kind));
+                    }
+                }
+            }
+            // The clock spreads the clients well enough.
+            let chance = self.clock.now().subsec_microsecond().unsigned_abs();
+            let wait = self.timing.retry_wait(attempt, u32::from(chance));
+            tokio::time::sleep(wait).await;
+            attempt += 1;
         }
-        Ok(entries)
-    }
-
-    /// Sends a POST request without a body. It is never repeated.
-    pub(super) async fn post<T: DeserializeOwned>(
-        &self,
-        url: &Url,
-        credential: &Secret,
-    ) -> Result<GitHubReply<T>, GitHubError> {
-        let response = self.exchange(&Method::POST, url, credential).await?;
-        self.parse(&Method::POST, url, &response)
     }
 
     async fn exchange(
         &self,
-        method: &Method,
-        url: &Url,
+        request: &ApiRequest,
         credential: &Secret,
-    ) -> Result<RawResponse, GitHubError> {
-        let failed = |kind| self.error(method, url, None, kind);
-        if let Some(until) = self.limit_end() {
-            return Err(failed(GitHubErrorKind::RateLimited { until }));
+    ) -> Result<ReadResponse, FailedExchange> {
+        if request.effect == RequestEffect::Change {
+            let interval = self.timing.mutation_interval;
+            let wait = self.pace.reserve(credential, Instant::now(), interval);
+            tokio::time::sleep(wait).await;
         }
-        let request = request(method, url, credential).map_err(&failed)?;
+        let not_sent = |kind| FailedExchange {
+            kind,
+            may_be_sent: false,
+        };
+        if let Some(until) = self.limit_end() {
+            return Err(not_sent(HostErrorKind::RateLimited { until }));
+        }
+        let mut sent = build(request, credential).map_err(not_sent)?;
+        let known = self.known(request);
+        if let Some((tag, _)) = &known {
+            sent.headers_mut().insert(IF_NONE_MATCH, tag.clone());
+        }
         let exchange = async {
-            let response = self.http.send(request).await;
-            let response = response.map_err(|error| GitHubErrorKind::from_http(&error))?;
-            read_response(response).await
+            let response = self.http.send(sent).await.map_err(|error| FailedExchange {
+                may_be_sent: !matches!(error, HttpError::Connect(_)),
+                kind: kind_of_http(&error),
+            })?;
+            let read = ReadResponse::read(response).await;
+            read.map_err(|kind| FailedExchange {
+                kind,
+                may_be_sent: true,
+            })
         };
-        let response = tokio::time::timeout(TIMEOUT, exchange).await;
-        let timed_out = |_| GitHubErrorKind::Unavailable {
-            cause: format!("no response within {} s", TIMEOUT.as_secs()),
+        let response = tokio::time::timeout(self.timing.timeout, exchange).await;
+        let timed_out = |_| FailedExchange {
+            kind: HostErrorKind::Unavailable {
+                cause: format!("no response within {} s", self.timing.timeout.as_secs()),
+            },
+            may_be_sent: true,
         };
-        let response = response.map_err(timed_out).and_then(|response| response);
-        response.map_err(failed)
+        let response = response.map_err(timed_out).and_then(|response| response)?;
+        Ok(match known {
+            Some((_, unchanged)) if response.status == 304 => unchanged,
+            Some(_) | None => response,
+        })
     }
 
     /// Returns the end of an exceeded limit, unless it is over.
@@ -190,66 +280,75 @@ impl Transport {
         until.filter(|until| *until > self.clock.now())
     }
 
-    fn parse<T: DeserializeOwned>(
+    /// Returns the remembered response and its tag.
+    fn known(&self, request: &ApiRequest) -> Option<(HeaderValue, ReadResponse)> {
+        if !request.is_cacheable() {
+            return None;
+        }
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tag, response) = cache.find(request.url.as_str())?;
+        Some((available(HeaderValue::from_str(tag))?, response.clone()))
+    }
+
+    /// Returns a successful response, and remembers it.
+    fn check(
         &self,
-        method: &Method,
-        url: &Url,
-        response: &RawResponse,
-    ) -> Result<GitHubReply<T>, GitHubError> {
-        let RawResponse {
+        request: &ApiRequest,
+        response: ReadResponse,
+    ) -> Result<ReadResponse, HostError> {
+        if response.status.is_success() {
+            if request.is_cacheable() {
+                let cache = self.cache.lock();
+                let mut cache = cache.unwrap_or_else(PoisonError::into_inner);
+                cache.insert(request.url.as_str(), &response);
+            }
+            return Ok(response);
+        }
+        let ReadResponse {
             status,
             headers,
             body,
-        } = response;
-        if !status.is_success() {
-            let kind = GitHubErrorKind::from_response(*status, headers, body, self.clock.now());
-            if let GitHubErrorKind::RateLimited { until } = kind {
-                let limit = self.limited_until.lock();
-                *limit.unwrap_or_else(PoisonError::into_inner) = Some(until);
-            }
-            return Err(self.error(method, url, Some(response), kind));
+        } = &response;
+        let kind = kind_of_response(*status, headers, body, self.clock.now());
+        if let HostErrorKind::RateLimited { until } = kind {
+            self.set_limit(until);
         }
-        match serde_json::from_slice(body) {
-            Ok(value) => Ok(GitHubReply {
-                value,
-                scopes: scopes(headers),
-                rate_limit: rate_limit(headers),
-                token_expiry: header(headers, "github-authentication-token-expiration")
-                    .map(str::to_owned),
-                next_page: next_page(headers, url),
-            }),
-            Err(error) => {
-                let why = format!("the response is not the documented JSON: {error}");
-                let kind = GitHubErrorKind::Unexpected { why };
-                Err(self.error(method, url, Some(response), kind))
-            }
-        }
+        Err(self.error(request, Some(&response), kind))
+    }
+
+    /// Sends no request before a time.
+    pub(super) fn set_limit(&self, until: Timestamp) {
+        let limit = self.limited_until.lock();
+        *limit.unwrap_or_else(PoisonError::into_inner) = Some(until);
     }
 
     /// Adds the request to an error. A rejected credential may be caused by a wrong clock.
-    fn error(
+    pub(super) fn error(
         &self,
-        method: &Method,
-        url: &Url,
-        response: Option<&RawResponse>,
-        kind: GitHubErrorKind,
-    ) -> GitHubError {
-        let path = url.path();
+        request: &ApiRequest,
+        response: Option<&ReadResponse>,
+        kind: HostErrorKind,
+    ) -> HostError {
+        let path = request.url.path();
         let path = path.strip_prefix(self.base.path().trim_end_matches('/'));
         let headers = response.map(|response| &response.headers);
         let kind = match (kind, headers.and_then(|headers| self.skew(headers))) {
-            (GitHubErrorKind::Unauthorized { .. }, Some(skew))
+            (HostErrorKind::Unauthorized { .. }, Some(skew))
                 if skew.abs() > TOLERATED_SKEW_SECONDS =>
             {
-                GitHubErrorKind::WrongClock {
+                HostErrorKind::WrongClock {
                     seconds: skew.unsigned_abs(),
                     is_ahead: skew > 0,
                 }
             }
             (kind, _) => kind,
         };
-        GitHubError {
-            request: format!("{method} {}", path.unwrap_or(url.path())),
+        HostError {
+            request: format!(
+                "{} {}",
+                request.method,
+                path.unwrap_or_else(|| request.url.path())
+            ),
             request_id: headers
                 .and_then(|headers| header(headers, "x-github-request-id"))
                 .map(str::to_owned),
@@ -263,82 +362,70 @@ impl Transport {
         let date = available(DateTimeParser::new().parse_timestamp(date))?;
         Some(self.clock.now().as_second() - date.as_second())
     }
+
+    /// Returns the end of a file on another server, which gets no credential.
+    pub(super) async fn download_end(
+        &self,
+        url: &Url,
+        max_bytes: usize,
+    ) -> Result<Vec<u8>, HostErrorKind> {
+        if url.scheme() != "https" && url.scheme() != self.base.scheme() {
+            let why = "the log has no `https` address".to_owned();
+            return Err(HostErrorKind::Unexpected { why });
+        }
+        let request = Request::get(url.as_str()).body(Full::default());
+        let request = request.map_err(|error| HostErrorKind::Unexpected {
+            why: error.to_string(),
+        })?;
+        let download = async {
+            let unavailable = |error: HttpError| kind_of_http(&error);
+            let mut response = self.http.send(request).await.map_err(unavailable)?;
+            if !response.status().is_success() {
+                let cause = format!("status {} of the log", response.status().as_u16());
+                return Err(HostErrorKind::Unavailable { cause });
+            }
+            let (mut end, mut total) = (Vec::new(), 0);
+            while let Some(chunk) = response.chunk().await.map_err(unavailable)? {
+                total += chunk.len();
+                end.extend_from_slice(&chunk);
+                if end.len() > 2 * max_bytes {
+                    end.drain(..end.len() - max_bytes);
+                }
+                if total > MAX_LOG_BYTES {
+                    break;
+                }
+            }
+            end.drain(..end.len().saturating_sub(max_bytes));
+            Ok(end)
+        };
+        let timeout = tokio::time::timeout(self.timing.timeout, download).await;
+        timeout.unwrap_or_else(|_| {
+            let cause = "the log did not arrive in time".to_owned();
+            Err(HostErrorKind::Unavailable { cause })
+        })
+    }
 }
 
-fn request(
-    method: &Method,
-    url: &Url,
-    credential: &Secret,
-) -> Result<Request<Full<Bytes>>, GitHubErrorKind> {
-    let invalid = |_| GitHubErrorKind::Unexpected {
+fn build(request: &ApiRequest, credential: &Secret) -> Result<Request<Full<Bytes>>, HostErrorKind> {
+    let invalid = |_| HostErrorKind::Unexpected {
         why: "the credential has characters that cannot be sent".to_owned(),
     };
     let mut bearer =
         HeaderValue::from_str(&format!("Bearer {}", credential.expose())).map_err(invalid)?;
     bearer.set_sensitive(true);
-    Request::builder()
-        .method(method)
-        .uri(url.as_str())
+    let builder = Request::builder()
+        .method(&request.method)
+        .uri(request.url.as_str())
         .header(ACCEPT, "application/vnd.github+json")
         .header("x-github-api-version", API_VERSION)
-        .header(AUTHORIZATION, bearer)
-        .body(Full::default())
-        .map_err(|error| GitHubErrorKind::Unexpected {
-            why: error.to_string(),
-        })
-}
-
-async fn read_response(mut response: StreamedResponse) -> Result<RawResponse, GitHubErrorKind> {
-    let mut body = Vec::new();
-    let chunk_error = |error| GitHubErrorKind::from_http(&error);
-    while let Some(chunk) = response.chunk().await.map_err(chunk_error)? {
-        if body.len() + chunk.len() > MAX_BODY_BYTES {
-            let why = format!("the response has more than {MAX_BODY_BYTES} bytes");
-            return Err(GitHubErrorKind::Unexpected { why });
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(RawResponse {
-        status: response.status(),
-        headers: response.headers().clone(),
-        body,
+        .header(AUTHORIZATION, bearer);
+    let built = match &request.body {
+        Some(body) => builder
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::from(body.to_string())),
+        None => builder.body(Full::default()),
+    };
+    built.map_err(|error| HostErrorKind::Unexpected {
+        why: error.to_string(),
     })
-}
-
-/// Returns the text of a header.
-pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    available(headers.get(name)?.to_str())
-}
-
-fn redirect(response: &RawResponse, url: &Url) -> Option<Url> {
-    let is_redirect = matches!(response.status.as_u16(), 301 | 302 | 307 | 308);
-    let location = header(&response.headers, LOCATION.as_str()).filter(|_| is_redirect)?;
-    available(url.join(location))
-}
-
-/// Returns the scopes of a classic token. A header without any scope is a token without any.
-fn scopes(headers: &HeaderMap) -> Option<Vec<String>> {
-    let list = header(headers, "x-oauth-scopes")?.split(',').map(str::trim);
-    let list = list.filter(|scope| !scope.is_empty());
-    Some(list.map(str::to_owned).collect())
-}
-
-fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
-    let number = |name| ralph_core::parse_value::<u64>(header(headers, name)?);
-    let reset = ralph_core::parse_value(header(headers, "x-ratelimit-reset")?)?;
-    Some(RateLimit {
-        limit: number("x-ratelimit-limit")?,
-        remaining: number("x-ratelimit-remaining")?,
-        reset: available(Timestamp::from_second(reset))?,
-    })
-}
-
-/// Returns the next page of a list: `Link: <…>; rel="next"`, on the same server.
-fn next_page(headers: &HeaderMap, url: &Url) -> Option<Url> {
-    let links = header(headers, LINK.as_str())?.split(',');
-    let mut next = links.filter(|link| link.contains("rel=\"next\""));
-    let link = next.next()?.trim();
-    let target = link.strip_prefix('<')?.split('>').next()?;
-    let target = available(Url::parse(target))?;
-    (target.origin() == url.origin()).then_some(target)
 }

@@ -21,10 +21,11 @@ pub(in crate::cli) async fn run(args: IssueArgs, context: &Context) -> Result<Ex
     let repository =
         Arc::new(IssueRepository::open(args.work.repo.as_deref(), &context.app).await?);
     let output = IssueOutput::new(context, args.json, RunDisplay::Alone)?;
+    let options = args.work.options();
     let work = work_on_issue(
         (&repository, args.number),
         IssueCaller::Person,
-        &args.work.options(),
+        &options,
         &output,
         interrupted,
     );

@@ -132,7 +132,7 @@ fn an_app_that_is_not_installed_lists_its_installations() {
     }
     test.assert_error(
         1,
-        "ralph: the App `ralph-app` is not installed on `octo/app` — it is installed for `one`, `two`, `three`; GET /repos/octo/app/installation failed: status 404: Not Found (request id FA4E:0001) — check the name, or install the App: https://github.com/apps/ralph-app/installations/new",
+        "ralph: the App `ralph-app` is not installed on `octo/app` — it is installed for `one`, `two`, `three`; GET /repos/octo/app/installation failed: not found, or no access: Not Found (request id FA4E:0001) — check the name, or install the App: https://github.com/apps/ralph-app/installations/new",
     );
 }
 
@@ -157,7 +157,7 @@ fn invalid_credentials_are_explained_and_never_shown() {
         (
             vec![("GITHUB_PAT", classic())],
             1,
-            "ralph: GitHub rejected the personal access token (classic) of GITHUB_PAT — GET /user failed: status 401: Bad credentials (request id FA4E:0001) — it may have expired or been revoked: create a new token and set GITHUB_PAT to it",
+            "ralph: GitHub rejected the personal access token (classic) of GITHUB_PAT — GET /user failed: the credential is rejected: Bad credentials (request id FA4E:0001) — it may have expired or been revoked: create a new token and set GITHUB_PAT to it",
         ),
         (
             vec![("GITHUB_PAT", "two words".to_owned())],
@@ -191,7 +191,7 @@ fn invalid_credentials_are_explained_and_never_shown() {
                 ("GITHUB_APP_PRIVATE_KEY_PEM", FakeGitHub::APP_KEY.to_owned()),
             ],
             1,
-            "ralph: GitHub rejected the GitHub App of GITHUB_APP_ID — GET /app failed: status 401: Bad credentials (request id FA4E:0001) — check GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY_PEM: the key must belong to the App",
+            "ralph: GitHub rejected the GitHub App of GITHUB_APP_ID — GET /app failed: the credential is rejected: Bad credentials (request id FA4E:0001) — check GITHUB_APP_ID and GITHUB_APP_PRIVATE_KEY_PEM: the key must belong to the App",
         ),
     ] {
         let mut test = ScmTest::new();

@@ -117,22 +117,26 @@ fn a_fine_grained_token_is_probed_by_reading() {
 #[test]
 fn failures_of_the_server_say_what_to_do() {
     let test = ScmTest::with_classic();
-    for (fault, error) in [
+    for (fault, requests, error) in [
         (
             GitHubFault::PrimaryLimit,
+            1,
             "ralph: the rate limit of the personal access token (classic) of GITHUB_PAT is exceeded — GET /user failed: rate limited until [..] (request id FA4E:0001) — try again after [..]Z",
         ),
         (
             GitHubFault::SecondaryLimit(90),
+            1,
             "ralph: the rate limit of the personal access token (classic) of GITHUB_PAT is exceeded — GET /user failed: rate limited until [..] (request id FA4E:0001) — try again after [..]Z",
         ),
         (
             GitHubFault::Status(502),
+            3,
             "ralph: cannot get a response from http://[..] — GET /user failed: status 502: Server Error (request id FA4E:0001) — check the host and the network, or try again later; `github.api_url` or GITHUB_API_URL sets another address",
         ),
         (
             GitHubFault::SingleSignOn,
-            "ralph: the personal access token (classic) of GITHUB_PAT is not authorised for single sign-on — GET /user failed: status 403: Resource protected by organization SAML enforcement. (request id FA4E:0001) — authorise it at https://github.com/orgs/octo/sso?authorization_request=1",
+            1,
+            "ralph: the personal access token (classic) of GITHUB_PAT is not authorised for single sign-on — GET /user failed: not permitted: Resource protected by organization SAML enforcement. (request id FA4E:0001) — authorise it at https://github.com/orgs/octo/sso?authorization_request=1",
         ),
     ] {
         test.github.state().fault = Some(fault);
@@ -140,8 +144,8 @@ fn failures_of_the_server_say_what_to_do() {
         test.assert_error(1, error);
         assert_eq!(
             test.github.ledger().len(),
-            before + 1,
-            "no request is repeated"
+            before + requests,
+            "only a failure of the server is followed by the same request"
         );
     }
 }
@@ -154,7 +158,7 @@ fn a_credential_is_not_sent_to_the_target_of_a_redirect() {
     test.github.state().fault = Some(GitHubFault::Redirect(target));
     test.assert_error(
         1,
-        "ralph: http://[..] is not the address of the API — GET /user failed: redirected to another server (request id FA4E:0001) — correct `github.api_url` or GITHUB_API_URL",
+        "ralph: http://[..] did not answer like GitHub — GET /user failed: redirected to another server (request id FA4E:0001) — check that the host is GitHub or GitHub Enterprise Server, and correct `github.api_url` or GITHUB_API_URL if one of them is set",
     );
     assert_eq!(other.requests(), [""; 0]);
 }
@@ -165,7 +169,7 @@ fn a_missing_repository_and_an_unknown_host_are_reported() {
     test.github.state().repositories.clear();
     test.assert_error(
         1,
-        "ralph: there is no repository `octo/app` on github.com — GET /repos/octo/app failed: status 404: Not Found (request id FA4E:0001) — check the name, and that the personal access token (classic) of GITHUB_PAT may read it; for a path, write `./octo/app`",
+        "ralph: there is no repository `octo/app` on github.com — GET /repos/octo/app failed: not found, or no access: Not Found (request id FA4E:0001) — check the name, and that the personal access token (classic) of GITHUB_PAT may read it; for a path, write `./octo/app`",
     );
     let ralph = TestRalph::new();
     let args = ["scm", "check", "https://host.invalid/o/r"];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::providers::github::ReadableResource;
+use super::operations::ReadableResource;
 
 /// The access to a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -80,7 +80,7 @@ const NEEDED: [(&str, GrantedAccess, &str); 7] = [
 const WORKFLOWS: &str = "workflows";
 
 /// Returns the resource whose reading shows a permission.
-pub(super) fn probe_of(name: &str) -> Option<ReadableResource> {
+pub fn probe_of(name: &str) -> Option<ReadableResource> {
     match name {
         "contents" => Some(ReadableResource::Contents),
         "pull_requests" => Some(ReadableResource::PullRequests),
@@ -92,12 +92,12 @@ pub(super) fn probe_of(name: &str) -> Option<ReadableResource> {
 }
 
 /// Returns the names of the needed permissions.
-pub(super) fn needed_names() -> impl Iterator<Item = &'static str> {
+pub fn needed_names() -> impl Iterator<Item = &'static str> {
     NEEDED.into_iter().map(|(name, _, _)| name)
 }
 
 /// Compares with the access that `granted` returns for a name.
-pub(super) fn compare(granted: impl Fn(&str) -> GrantedAccess) -> Vec<PermissionCheck> {
+pub fn compare(granted: impl Fn(&str) -> GrantedAccess) -> Vec<PermissionCheck> {
     let check = |(name, needs, used_for)| PermissionCheck {
         name,
         needs,
@@ -109,10 +109,7 @@ pub(super) fn compare(granted: impl Fn(&str) -> GrantedAccess) -> Vec<Permission
 }
 
 /// Returns the access of an App's installation.
-pub(super) fn access_of_installation(
-    permissions: &BTreeMap<String, String>,
-    name: &str,
-) -> GrantedAccess {
+pub fn access_of_installation(permissions: &BTreeMap<String, String>, name: &str) -> GrantedAccess {
     match permissions.get(name).map(String::as_str) {
         Some("write" | "admin") => GrantedAccess::Write,
         Some("read") => GrantedAccess::Read,
@@ -122,7 +119,7 @@ pub(super) fn access_of_installation(
 
 /// Returns the access of a classic token with these scopes. The repository was found, so its
 /// metadata can be read.
-pub(super) fn access_of_scopes(scopes: &[String], is_private: bool, name: &str) -> GrantedAccess {
+pub fn access_of_scopes(scopes: &[String], is_private: bool, name: &str) -> GrantedAccess {
     let has = |scope: &str| scopes.iter().any(|known| known == scope);
     let has_repo = has("repo") || (has("public_repo") && !is_private);
     match name {
