@@ -30,7 +30,6 @@ pub(crate) async fn issue_tracker(
         pace: MutationPace::default(),
         timing: GitHubTiming::default(),
     };
-    let remote = format!("https://{}/{}.git", repo.authority(), repo.full_name());
-    let host = github_host(connection, found.credential, repo.clone(), remote)?;
+    let host = github_host(connection, found.credential, repo.clone())?;
     Ok(Arc::new(host))
 }
