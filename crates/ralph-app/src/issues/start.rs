@@ -10,14 +10,16 @@ use ralph_core::money::Usd;
 use ralph_core::plan::{EngineKind, IssuePlan};
 use ralph_core::ports::HostIssue;
 use ralph_core::spec::{Spec, SpecTask, spec_task};
+use ralph_core::task::BranchName;
 use ralph_engine::durable;
+use ralph_engine::git::UserRepository;
 
 use super::front_end::IssueFrontEnd;
 use super::records::IssueRecord;
 use super::repository::IssueRepository;
 use super::write_back::IssueObserver;
 use crate::error::AppError;
-use crate::new_task::detect_test_command;
+use crate::new_task::{default_of_origin, detect_test_command};
 use crate::planning::{self, IssueRequest, RunRequest, model_choice};
 use crate::runs::{
     ApprovalMode, ReadyRun, ResumeOutcome, RunStart, UnfinishedRunPolicy, confirm_sandbox,
@@ -47,7 +49,7 @@ pub(super) async fn start_run(
     front_end: &dyn IssueFrontEnd,
 ) -> Result<ReadyRun, AppError> {
     let app = &repository.app;
-    let request = request(repository, (issue, spec), options)?;
+    let request = request(repository, (issue, spec), options).await?;
     let (file, task) = planning::read_task(&request.file, app)?;
     let questions = (app, front_end.questions());
     let request = confirm_sandbox(request, &task, questions).await?;
@@ -87,13 +89,28 @@ fn observed(run: ReadyRun, repository: &Arc<IssueRepository>, record: IssueRecor
     run.with_observer(Box::new(IssueObserver { repository, record }))
 }
 
+/// Returns the default branch of the remote, if this clone has it. Otherwise the work starts from the checked-out
+/// branch.
+async fn default_base(repository: &IssueRepository) -> Option<BranchName> {
+    let git = repository.app.git_read_only();
+    let name = default_of_origin(&repository.path, &git).await?;
+    let found = UserRepository::new(git, repository.path.clone());
+    match (found.branch_head(&name).await, BranchName::parse(&name)) {
+        (Ok(Some(_)), Ok(branch)) => Some(branch),
+        (Ok(_) | Err(_), _) => None,
+    }
+}
+
 /// Writes the task of an issue, and returns the request that runs it.
-fn request(
+async fn request(
     repository: &IssueRepository,
     (issue, spec): (&HostIssue, &Spec),
     options: &IssueRunOptions,
 ) -> Result<RunRequest, AppError> {
-    let settings = task_settings(repository, spec, options)?;
+    let settings = SpecTask {
+        default_base: default_base(repository).await,
+        ..task_settings(repository, spec, options)?
+    };
     let text = spec_task(spec, &settings).map_err(|finding| {
         AppError::runtime(
             format!("issue #{} cannot be converted to a task", issue.number),
@@ -166,6 +183,7 @@ fn task_settings(
     Ok(SpecTask {
         engine,
         agent,
+        default_base: None,
         test_command: Some(test_command(repository, spec)?),
         max_iterations: settings.max_iterations,
         max_wall_time_minutes: settings.max_wall_time_minutes,

@@ -284,7 +284,7 @@ impl IssueWork<'_> {
         let run = tokio::select! {
             prepared = prepared => prepared,
             _ = interrupted.wait_for(|interrupted| *interrupted) => {
-                repository.set_status(self.issue.number, IssueStatus::Ready).await?;
+                repository.set_status(self.issue.number, self.restored_status()).await?;
                 return Ok(IssueEnd::Interrupted);
             }
         };
@@ -313,12 +313,23 @@ impl IssueWork<'_> {
         settle(repository, &dir, &mut record, self.front_end).await
     }
 
+    /// Returns the status of an issue whose work did not start.
+    fn restored_status(&self) -> IssueStatus {
+        match self.repository.labels().find_status(&self.issue.labels) {
+            Some(before @ (IssueStatus::NeedsAttention | IssueStatus::InProgress)) => before,
+            Some(IssueStatus::Ready | IssueStatus::Done | IssueStatus::Blocked) | None => {
+                IssueStatus::Ready
+            }
+        }
+    }
+
     /// Restores the issue if the user can correct the error here and now, and otherwise reports it there.
     async fn cannot_start(&self, error: AppError) -> Result<IssueEnd, AppError> {
         match self.caller {
             IssueCaller::Person => {
+                let number = self.issue.number;
                 self.repository
-                    .set_status(self.issue.number, IssueStatus::Ready)
+                    .set_status(number, self.restored_status())
                     .await?;
                 Err(error)
             }

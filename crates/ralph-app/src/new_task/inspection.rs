@@ -151,7 +151,7 @@ async fn inspect_repository(
 }
 
 /// Returns the default branch of `origin` if it exists here.
-async fn default_of_origin(path: &Path, git: &HostGit) -> Option<String> {
+pub(crate) async fn default_of_origin(path: &Path, git: &HostGit) -> Option<String> {
     let arguments = [
         "symbolic-ref",
         "--quiet",

@@ -12,6 +12,7 @@ mod run_task;
 mod sandbox_status;
 mod worker_choice;
 
+pub(crate) use inspection::default_of_origin;
 pub use inspection::{ProjectInspection, RepositoryStatus, detect_test_command, parse_sentence};
 pub use run_task::{CreatedTask, create_for_run};
 pub use sandbox_status::SandboxStatus;
