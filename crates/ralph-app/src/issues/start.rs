@@ -12,7 +12,6 @@ use ralph_core::ports::HostIssue;
 use ralph_core::spec::{Spec, SpecTask, spec_task};
 use ralph_core::task::BranchName;
 use ralph_engine::durable;
-use ralph_engine::git::UserRepository;
 
 use super::front_end::IssueFrontEnd;
 use super::records::IssueRecord;
@@ -94,10 +93,10 @@ fn observed(run: ReadyRun, repository: &Arc<IssueRepository>, record: IssueRecor
 async fn default_base(repository: &IssueRepository) -> Option<BranchName> {
     let git = repository.app.git_read_only();
     let name = default_of_origin(&repository.path, &git).await?;
-    let found = UserRepository::new(git, repository.path.clone());
-    match (found.branch_head(&name).await, BranchName::parse(&name)) {
-        (Ok(Some(_)), Ok(branch)) => Some(branch),
-        (Ok(_) | Err(_), _) => None,
+    match BranchName::parse(&name) {
+        Ok(branch) => Some(branch),
+        // Git allows more names than a task.
+        Err(_) => None,
     }
 }
 
