@@ -270,7 +270,7 @@ impl IssueProject {
         std::fs::write(path.join(".agent-loop/agent"), script).unwrap();
         std::fs::write(
             path.join("ralph.toml"),
-            "[issues]\nagent = \"command\"\ntest_command = \"true\"\n",
+            "[issues]\nagent = \"command\"\ntest_command = \"test -e ralph.toml\"\n",
         )
         .unwrap();
         git(&path, &["add", "."]);

@@ -54,7 +54,7 @@ impl IssueTest {
         project.commit(".agent-loop/agent", script);
         project.commit(
             "ralph.toml",
-            "[issues]\nagent = \"command\"\ntest_command = \"true\"\n",
+            "[issues]\nagent = \"command\"\ntest_command = \"test -e ralph.toml\"\n",
         );
         project.git(&["remote", "add", "origin", "https://github.com/octo/app"]);
         Self { project, github }
