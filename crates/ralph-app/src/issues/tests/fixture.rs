@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use ralph_core::budget::BudgetLimits;
@@ -319,6 +320,23 @@ impl IssueProject {
     pub(super) fn git(&self, arguments: &[&str]) -> String {
         git(self.directory.path(), arguments)
     }
+}
+
+/// Longer than anything takes on a busy machine.
+pub(super) const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
+
+/// Waits for a state.
+pub(super) async fn wait_until(what: &str, is_true: impl Fn() -> bool) {
+    let waiting = async {
+        while !is_true() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(WAIT_TIMEOUT, waiting).await;
+    assert!(
+        waited.is_ok(),
+        "waited {WAIT_TIMEOUT:?} in vain until {what}"
+    );
 }
 
 /// Returns options without overrides.

@@ -1,7 +1,7 @@
 use ralph_core::spec::{SpecDocument, StepMark};
 use tokio::sync::watch;
 
-use super::fixture::{DILIGENT, IssueProject, TWO_STEPS};
+use super::fixture::{DILIGENT, IssueProject, TWO_STEPS, wait_until};
 use crate::issues::{IssueCaller, IssueEnd};
 
 const READY: [&str; 2] = ["spec", "status:ready"];
@@ -190,9 +190,10 @@ async fn an_interrupted_issue_is_ready_again_and_continues() {
     let tracker = project.tracker.clone();
     let stop = async move {
         // The first step is written back while the second one is being worked on.
-        while !tracker.body(7).contains("[done]") {
-            tokio::task::yield_now().await;
-        }
+        wait_until("a step is written back", || {
+            tracker.body(7).contains("[done]")
+        })
+        .await;
         interrupt.send_replace(true);
         interrupt
     };
@@ -257,12 +258,11 @@ async fn an_edit_during_the_run_stays() {
     project.tracker.add(7, TWO_STEPS, &READY);
     let tracker = project.tracker.clone();
     let edit = async move {
-        while tracker
-            .comment_on(7, "issue-status")
-            .is_none_or(|text| !text.starts_with("**In progress**"))
-        {
-            tokio::task::yield_now().await;
-        }
+        let is_started = || {
+            let comment = tracker.comment_on(7, "issue-status");
+            comment.is_some_and(|text| text.starts_with("**In progress**"))
+        };
+        wait_until("the work has started", is_started).await;
         let mut issues = tracker.lock();
         let issue = issues.get_mut(&7).unwrap();
         issue.body = issue

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::fixture::{DILIGENT, IssueProject, RecordingFrontEnd, TWO_STEPS, options};
+use super::fixture::{DILIGENT, IssueProject, RecordingFrontEnd, TWO_STEPS, WAIT_TIMEOUT, options};
 use crate::issues::{IssueEnd, IssueEvent, PollEnd, PollOptions, WaitingIssue, poll_issues};
 
 /// Polls until these issues are done.
@@ -22,8 +22,11 @@ async fn poll(project: &IssueProject, workers: usize, until: &[u64]) -> Vec<Issu
         front_end.clone(),
         interrupted,
     );
-    assert_eq!(Box::pin(polled).await.unwrap(), PollEnd::Interrupted);
-    front_end.events()
+    let polled = tokio::time::timeout(WAIT_TIMEOUT, Box::pin(polled)).await;
+    let events = front_end.events();
+    assert!(polled.is_ok(), "{until:?} are not done: {events:?}");
+    assert_eq!(polled.unwrap().unwrap(), PollEnd::Interrupted);
+    events
 }
 
 fn done(events: &[IssueEvent]) -> Vec<u64> {
