@@ -21,7 +21,6 @@ use crate::runs::RunObserver;
 
 /// The state of an issue after a write.
 pub(super) struct WrittenIssue {
-    pub(super) issue: HostIssue,
     /// The steps that a human added since the run started.
     pub(super) new_steps: Vec<String>,
 }
@@ -53,7 +52,6 @@ pub(super) async fn write_back(
         write_body(repository, record, &issue, &body).await?;
     }
     Ok(Some(WrittenIssue {
-        issue,
         new_steps: write.new_steps,
     }))
 }

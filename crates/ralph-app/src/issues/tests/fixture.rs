@@ -13,7 +13,7 @@ use ralph_core::ports::{HostIssue, IssueLabel, IssueTracker, KeyedComment, ScmEr
 use ralph_core::repo_address::{RemoteRepo, RepoAddress};
 use ralph_core::run::RunStatus;
 use tempfile::TempDir;
-use tokio::sync::watch;
+use tokio::sync::{Barrier, watch};
 
 use crate::app::App;
 use crate::config::Environment;
@@ -185,6 +185,8 @@ pub(super) struct RecordingFrontEnd {
     events: Mutex<Vec<IssueEvent>>,
     /// Interrupts everything when these issues are done.
     stop_after: Option<(Vec<u64>, watch::Sender<bool>)>,
+    /// The runs start when all of them have reached it.
+    pub(super) meeting: Option<Barrier>,
 }
 
 impl RecordingFrontEnd {
@@ -192,6 +194,7 @@ impl RecordingFrontEnd {
         Self {
             events: Mutex::default(),
             stop_after: Some((issues.to_vec(), stop)),
+            meeting: None,
         }
     }
 
@@ -243,6 +246,9 @@ impl IssueFrontEnd for RecordingFrontEnd {
         run: ReadyRun,
         interrupted: watch::Receiver<bool>,
     ) -> Result<RunStatus, AppError> {
+        if let Some(meeting) = &self.meeting {
+            meeting.wait().await;
+        }
         run.drive(interrupted).await
     }
 }

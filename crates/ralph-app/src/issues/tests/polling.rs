@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Barrier, watch};
 
 use super::fixture::{DILIGENT, IssueProject, RecordingFrontEnd, TWO_STEPS, WAIT_TIMEOUT, options};
 use crate::issues::{IssueEnd, IssueEvent, PollEnd, PollOptions, WaitingIssue, poll_issues};
@@ -9,7 +9,10 @@ use crate::issues::{IssueEnd, IssueEvent, PollEnd, PollOptions, WaitingIssue, po
 /// Polls until these issues are done.
 async fn poll(project: &IssueProject, workers: usize, until: &[u64]) -> Vec<IssueEvent> {
     let (stop, interrupted) = watch::channel(false);
-    let front_end = Arc::new(RecordingFrontEnd::stopping_after(until, stop));
+    let front_end = Arc::new(RecordingFrontEnd {
+        meeting: (workers > 1).then(|| Barrier::new(workers)),
+        ..RecordingFrontEnd::stopping_after(until, stop)
+    });
     let options = PollOptions {
         interval: Duration::from_millis(20),
         timeout: None,
@@ -82,27 +85,7 @@ async fn polling_respects_dependencies() {
 
 #[tokio::test]
 async fn several_workers_work_at_the_same_time() {
-    // Each agent waits for the other's start.
-    let meeting = tempfile::tempdir().unwrap();
-    let shared = meeting.path().display();
-    let script = format!(
-        "echo x >>\"{shared}/$(git symbolic-ref --short HEAD)\"\nuntil test -e \"{shared}/one\" && test -e \"{shared}/two\"; do sleep 0.05; done\n{DILIGENT}"
-    );
-    let project = IssueProject::new(&script).await;
-    project
-        .tracker
-        .add(1, &on_branch("one", &[]), &["spec", "status:ready"]);
-    project
-        .tracker
-        .add(2, &on_branch("two", &[]), &["spec", "status:ready"]);
-    let events = poll(&project, 2, &[1, 2]).await;
-    let mut ended = done(&events);
-    ended.sort_unstable();
-    assert_eq!(ended, [1, 2]);
-}
-
-#[tokio::test]
-async fn work_that_a_process_left_is_continued() {
+    // Each run waits for the other's start.
     let project = IssueProject::new(DILIGENT).await;
     project.tracker.add(7, TWO_STEPS, &["spec", "status:ready"]);
     let (_interrupt, interrupted) = watch::channel(true);
