@@ -14,6 +14,7 @@
 //! - [`runs`] starts, resumes and describes runs, [`steering`] sends them commands, [`follow`]
 //!   reads their journals while they grow.
 //! - [`new_task`] writes the first version of a task file.
+//! - [`issues`] claims issues, runs them and writes the results back.
 //! - [`results`] shows, merges and discards the results of a run.
 //! - [`scm`] finds the credential of a source host and checks a repository there.
 //! - [`prune`] removes stale sandboxes, [`checks`] contains preflight and selftest.
@@ -21,7 +22,7 @@
 //!
 //! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`,
 //! `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
-//! `prune`, `scm`, `steering`, `results`, `runs`, `checks`, `new_task`.
+//! `prune`, `scm`, `steering`, `results`, `runs`, `checks`, `new_task`, `issues`.
 
 pub mod agent;
 mod app;
@@ -34,6 +35,7 @@ pub mod follow;
 pub mod format;
 pub mod gate;
 pub mod image;
+pub mod issues;
 pub mod new_task;
 pub mod planning;
 pub mod providers;

@@ -4,6 +4,7 @@
 //! processes. Callers pass in everything it needs, so the same input always gives the same result.
 //!
 //! - [`task`] parses `ralph_task.md`, [`lint`] checks it, [`plan`] describes the resulting run.
+//! - [`spec`] parses an issue as a specification and converts it to a task.
 //! - [`ecosystem`] finds the test command of a project.
 //! - [`action`] turns a model's reply into checked actions, [`patch`] applies a model's diff.
 //! - [`prompt`] builds the prompt of an iteration from a snapshot of files and git.
@@ -62,6 +63,7 @@ pub mod pull_text;
 pub mod repo_address;
 pub mod run;
 pub mod secret;
+pub mod spec;
 pub mod spending;
 pub mod state;
 pub mod surface;

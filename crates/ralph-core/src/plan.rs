@@ -317,9 +317,6 @@ pub struct RunPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scm_credential: Option<String>,
     pub delivery: Delivery,
-    /// The issue that the pull request closes, if the run works on one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub issue: Option<u64>,
     pub limits: BudgetLimits,
     /// `None` if there is nothing to install.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -332,9 +329,26 @@ pub struct RunPlan {
     /// Plans of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<PinnedSettings>,
+    /// The issue that the run works on. The pull request closes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<IssuePlan>,
+}
+
+/// The issue of a run. The run's file `spec.md` contains its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssuePlan {
+    pub number: u64,
+    pub url: String,
+    /// The steps that are boxes of the task, by number: `3` or `3.1`.
+    pub steps: Vec<String>,
 }
 
 impl RunPlan {
+    /// Returns the number of the issue that the run works on.
+    pub fn issue_number(&self) -> Option<u64> {
+        self.issue.as_ref().map(|issue| issue.number)
+    }
+
     /// Returns the repository on a source host; `None` for a repository on this machine.
     pub fn remote_repository(&self) -> Option<RemoteRepo> {
         remote_repository(&self.repo)

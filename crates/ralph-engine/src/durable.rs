@@ -85,7 +85,7 @@ fn create_dir_chain(path: &Path) -> io::Result<()> {
 }
 
 /// Reads a file; none if it does not exist.
-pub(crate) fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+pub fn read_if_present(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -96,6 +96,11 @@ impl StateDir {
         self.root.join("runs")
     }
 
+    /// Returns the directory of the records of issues.
+    pub fn issues(&self) -> PathBuf {
+        self.root.join("issues")
+    }
+
     /// Returns the directory of tasks that were made from a sentence.
     pub fn tasks(&self) -> PathBuf {
         self.root.join("tasks")

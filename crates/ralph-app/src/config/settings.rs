@@ -13,6 +13,7 @@ use ralph_guest::available;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::ConfigFileError;
+use super::issue_settings::IssueSettings;
 use super::notify_settings::NotifySettings;
 use super::publish_settings::{CiSettings, OverlapSettings, ReviewSettings};
 use super::values::{Cpus, Memory, TimeSpan, deserialize_nonzero_span};
@@ -39,6 +40,7 @@ pub struct Settings {
     pub ci: CiSettings,
     pub reviews: ReviewSettings,
     pub overlap: OverlapSettings,
+    pub issues: IssueSettings,
     pub monitoring: MonitoringSettings,
     pub notify: NotifySettings,
 }
@@ -476,6 +478,26 @@ mod tests {
                 "`ralph.toml` line 2, column 7: unknown variant `always`, expected one of `finished`, `failed`, `needs-you`",
             ),
             (
+                "[issues]\nauthors = []\n",
+                "`ralph.toml` line 2, column 11: list 1 to 100 authors, such as `[\"@me\"]`",
+            ),
+            (
+                "[issues]\nauthors = [\"a b\"]\n",
+                "`ralph.toml` line 2, column 11: `a b` is not a login; write it like `octocat`, `bot[bot]` or `@me`",
+            ),
+            (
+                "[issues]\nworkers = 17\n",
+                "`ralph.toml` line 2, column 11: the number of workers must be between 1 and 16",
+            ),
+            (
+                "[issues]\nmax_cost_usd_estimate = 0\n",
+                "`ralph.toml` line 2, column 25: the limit must be more than 0 dollars",
+            ),
+            (
+                "[issues]\nlabels = { ready = \"spec\" }\n",
+                "`ralph.toml` line 2, column 10: two labels have the name `spec`",
+            ),
+            (
                 "[notify]\ncommand = [\"\"]\n",
                 "`ralph.toml` line 2, column 11: the program of the command is empty",
             ),
@@ -513,7 +535,7 @@ mod tests {
         for (text, expected) in [
             (
                 "[sandbx]\n",
-                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `github`, `ci`, `reviews`, `overlap`, `monitoring`, `notify`",
+                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `github`, `ci`, `reviews`, `overlap`, `issues`, `monitoring`, `notify`",
             ),
             (
                 "# a comment\n[git]\n  pr_bsae = 1\n",

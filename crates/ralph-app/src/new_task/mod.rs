@@ -12,7 +12,8 @@ mod run_task;
 mod sandbox_status;
 mod worker_choice;
 
-pub use inspection::{ProjectInspection, RepositoryStatus, parse_sentence};
+pub(crate) use inspection::default_of_origin;
+pub use inspection::{ProjectInspection, RepositoryStatus, detect_test_command, parse_sentence};
 pub use run_task::{CreatedTask, create_for_run};
 pub use sandbox_status::SandboxStatus;
 pub use worker_choice::{WorkerChoice, missing_worker_fix};

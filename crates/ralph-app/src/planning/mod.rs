@@ -31,7 +31,7 @@ pub mod worker;
 pub use effective_settings::{EffectiveSetting, effective_settings};
 pub use plan::{PlanPurpose, PlannedRun, model_choice, plan_run, require_git};
 pub(crate) use plan::{provider_errors, random_number, resolve_model};
-pub use request::{RunRequest, TASK_FILE};
+pub use request::{IssueRequest, RunRequest, TASK_FILE};
 pub(crate) use sandbox_choice::configured_provider;
 pub use sandbox_choice::unavailable_sandbox;
 pub use source_repository::{SourceRepository, commit_at, local_path, parse_address, top_level};

@@ -48,6 +48,8 @@ pub struct PlannedRun {
     pub notices: Vec<String>,
     /// `None` for a repository on this machine.
     pub remote: Option<RemoteSource>,
+    /// The specification of an issue.
+    pub spec: Option<String>,
 }
 
 /// Completes the plan of a new run, and finds the agent's login. Rejects a plan that contains a secret.
@@ -72,6 +74,7 @@ pub async fn plan_run(
         choice,
         access,
         notices,
+        spec: request.issue.as_ref().map(|issue| issue.spec.clone()),
     })
 }
 
@@ -88,6 +91,9 @@ async fn complete(
     let git = providers.git()?;
     require_git(&git).await?;
     secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &providers.redactor)?;
+    if let Some(issue) = &request.issue {
+        secrets::refuse_in_task(&issue.spec, &providers.redactor)?;
+    }
     let contract = &task.contract;
     let agent = network::agent_plan(access, request, app)?;
     let sandbox = sandbox_choice::require_known_provider(request, task, app)?;
@@ -146,13 +152,13 @@ async fn complete(
         scm: source_host.map_or("local", |remote| remote.scm).to_owned(),
         scm_credential,
         delivery: delivery_for(contract),
-        issue: None,
         limits: contract.limits().changed_by(&request.limits),
         setup: setup.plan,
         test_command: contract.test_command.clone().unwrap_or_default(),
         checkboxes: task.checkboxes.len(),
         mode: contract.mode,
         settings: Some(pinned_settings::pin_settings(app)?),
+        issue: request.issue.as_ref().map(|issue| issue.plan.clone()),
     };
     host_checks::require_usable(contract, &plan)?;
     Ok((plan, choice, notices, source.remote))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ralph_core::budget::BudgetLimits;
-use ralph_core::plan::EngineKind;
+use ralph_core::plan::{EngineKind, IssuePlan};
 
 /// The default task file.
 pub const TASK_FILE: &str = "ralph_task.md";
@@ -22,6 +22,16 @@ pub struct RunRequest {
     pub model: Option<String>,
     /// The budgets that replace those of the task.
     pub limits: BudgetLimits,
+    /// The issue whose steps the task contains.
+    pub issue: Option<IssueRequest>,
+}
+
+/// The issue of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssueRequest {
+    pub plan: IssuePlan,
+    /// The text of the specification for the sandbox.
+    pub spec: String,
 }
 
 impl RunRequest {
@@ -36,6 +46,7 @@ impl RunRequest {
             profile: None,
             model: None,
             limits: BudgetLimits::default(),
+            issue: None,
         }
     }
 }

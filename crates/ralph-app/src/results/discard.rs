@@ -7,6 +7,7 @@ use ralph_core::run::Command;
 use ralph_core::state::RunState;
 use ralph_engine::git::GitError;
 use ralph_engine::journal::Journal;
+use ralph_engine::store::RunDir;
 use serde::Serialize;
 
 use super::pull_request::{record_files, repository_error, set_pull_state, user_repository};
@@ -96,6 +97,14 @@ fn remaining_on_host(state: &RunState) -> Option<RemainingOnHost> {
         branch: state.plan.branch.clone(),
         pull: state.pull.as_ref().map(|pull| pull.url.clone()),
     })
+}
+
+/// Removes the sandboxes of a run that has ended, and returns their names.
+pub async fn remove_ended_sandboxes(dir: &RunDir, app: &App) -> Result<Vec<String>, AppError> {
+    let mut journal = Journal::open(dir, app.clock(), app.redactor())?;
+    let removed = remove_sandboxes(&mut journal, app).await?;
+    record_files(dir, &mut journal)?;
+    Ok(removed)
 }
 
 /// Returns the run's branch in the user's repository, if it exists and has only the run's commits.

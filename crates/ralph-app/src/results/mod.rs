@@ -13,7 +13,7 @@ mod merge;
 mod pull_request;
 
 pub use changes::{iteration_diff, run_diff};
-pub use discard::{DiscardReport, RemainingOnHost, discard_run};
+pub use discard::{DiscardReport, RemainingOnHost, discard_run, remove_ended_sandboxes};
 pub use iteration_report::{
     IterationReport, IterationSection, TextLimit, TranscriptFile, find_transcript, iteration_report,
 };

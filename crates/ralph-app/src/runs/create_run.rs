@@ -6,8 +6,10 @@ use ralph_core::id::RunId;
 use ralph_core::plan::RunPlan;
 use ralph_core::profile::ModelChoice;
 use ralph_engine::contract::PinnedTask;
+use ralph_engine::durable;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::RunDir;
+use ralph_engine::workspace::SPEC_FILE;
 
 use super::unfinished_run;
 use crate::error::AppError;
@@ -56,6 +58,7 @@ pub(super) async fn create(
         choice,
         notices,
         remote,
+        spec,
         ..
     } = planned;
     let git = providers.git()?;
@@ -70,6 +73,9 @@ pub(super) async fn create(
     let repo = (plan.repo.as_str(), taken);
     plan.branch = planning::free_branch(&wanted, repo, &git, providers).await?;
     dir.create()?;
+    if let Some(spec) = spec {
+        durable::write(&dir.file(SPEC_FILE), spec.as_bytes())?;
+    }
     PinnedTask::pin(dir, plan.task_file.clone().into(), task)?;
     let mut journal = Journal::create(
         dir,

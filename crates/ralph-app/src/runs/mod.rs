@@ -42,7 +42,7 @@ pub use disk_use::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
 pub use followed_runs::{DescribeActivity, FollowedRuns, RunActivity};
 pub use notify::Notifier;
 pub use orphans::{ORPHANED, OrphanedRun, OrphanedRuns, SavedRun};
-pub use ready_run::ReadyRun;
+pub use ready_run::{ReadyRun, RunObserver};
 pub use removal::{RemovalGuard, RemovedRun, remove_run};
 pub use resume::{ResumeOutcome, prepare_resume};
 pub use shared_objects::SharedObjects;

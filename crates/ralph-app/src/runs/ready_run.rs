@@ -1,5 +1,6 @@
 //! A run that can be driven.
 
+use async_trait::async_trait;
 use ralph_core::run::RunStatus;
 use ralph_engine::error::RunError;
 use ralph_engine::journal::{Journal, JournalError};
@@ -17,6 +18,14 @@ pub struct ReadyRun {
     pub(crate) journal: Journal,
     pub(crate) services: Services,
     pub(crate) notifier: Notifier,
+    pub(crate) observer: Option<Box<dyn RunObserver>>,
+}
+
+/// Follows a run while it is driven, and receives its last records before [`ReadyRun::drive`] returns.
+#[async_trait]
+pub trait RunObserver: Send {
+    /// Follows the run until `latest`, the number of its last record, is closed.
+    async fn follow(self: Box<Self>, dir: RunDir, latest: watch::Receiver<u64>);
 }
 
 impl ReadyRun {
@@ -35,6 +44,13 @@ impl ReadyRun {
         &self.notifier
     }
 
+    /// Adds an observer.
+    #[must_use]
+    pub fn with_observer(mut self, observer: Box<dyn RunObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
     /// Drives the run until it ends, waits for the user or is interrupted, then sends the
     /// notifications.
     pub async fn drive(self, interrupted: watch::Receiver<bool>) -> Result<RunStatus, AppError> {
@@ -42,14 +58,21 @@ impl ReadyRun {
         let span = tracing::info_span!("run", run = %self.journal.state().plan.run);
         // Boxed: the future contains the whole run machine. A process with one run drives it on its own
         // thread; `ralph_engine::run_thread` gives each of several runs a thread.
-        let ended = Box::pin(run::drive(
+        let latest = self.journal.latest();
+        let driven = Box::pin(run::drive(
             self.dir,
             self.journal,
             self.services,
             interrupted,
         ))
-        .instrument(span)
-        .await;
+        .instrument(span);
+        let observer = self.observer;
+        let observed = async {
+            if let Some(observer) = observer {
+                observer.follow(dir.clone(), latest).await;
+            }
+        };
+        let (ended, ()) = tokio::join!(driven, observed);
         match &ended {
             Ok(status) => self.notifier.notify_status(&dir, status).await,
             // Another process works on the run.

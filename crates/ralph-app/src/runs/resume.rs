@@ -73,6 +73,7 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
         dir,
         journal,
         services,
+        observer: None,
         notifier: Notifier::new(&app, providers.models.network()),
     })))
 }

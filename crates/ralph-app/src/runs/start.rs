@@ -131,6 +131,7 @@ async fn prepare_in(
         dir: dir.clone(),
         journal,
         services,
+        observer: None,
         notifier: Notifier::new(app, providers.models.network()),
     })
 }

@@ -11,6 +11,8 @@ pub struct AgentSnapshot {
     pub iteration: u32,
     /// Relative to the repository.
     pub task_file: String,
+    /// The specification of an issue, whose steps the boxes are; relative to the repository.
+    pub spec_file: Option<String>,
     /// Text and id of each open box, in file order.
     pub open_boxes: Vec<String>,
     /// The command that must succeed.
@@ -29,31 +31,10 @@ const SHOWN_BOXES: usize = 20;
 
 /// Builds the prompt of one invocation of an agent.
 pub fn build_agent(snapshot: &AgentSnapshot) -> String {
-    let AgentSnapshot {
-        iteration,
-        task_file,
-        ..
-    } = snapshot;
-    let mut prompt = format!(
-        "You are invoked repeatedly, once per task; this is iteration {iteration}. You remember nothing of \
-         earlier ones: all memory is in the files and in git.\n\n\
-         Read the specification in `{task_file}`, then `.ralph/guardrails.md`, `.ralph/progress.md` and \
-         `.ralph/notes.md`, and the project's own instructions such as CLAUDE.md or AGENTS.md. Look at \
-         `git log` and `git status` to see what is done.\n\n\
-         Implement EXACTLY ONE task: the first checkbox that is not ticked. Then stop.\n\n\
-         1. Implement it fully. No stubs, no placeholders.\n\
-         2. Write or extend tests for it, and run the box's verify command and the test command.\n\
-         3. Look over your own change with fresh eyes and correct what you find.\n\
-         4. Commit with a message that says what it does now. Never push, never rewrite history, never \
-         `git init`: if git does not work, stop and say so.\n\
-         5. Tick the box in `{task_file}` by changing `[ ]` to `[x]`. The runner runs its verify command \
-         itself and takes the tick back if it is not green. Change nothing else in that file.\n\
-         6. Append what the next invocation has to know to `.ralph/progress.md`, and a lesson, if you \
-         learned one the hard way, to `.ralph/guardrails.md`. Only append.\n\n\
-         A small deviation from the specification is noted in `.ralph/progress.md`. If the task cannot be \
-         done as it is specified, write `[blocked: why]` there, make no commit and stop. \
-         If every box is ticked, run all checks, say that everything is complete, and make no commit.\n"
-    );
+    let mut prompt = match &snapshot.spec_file {
+        None => task_instructions(snapshot),
+        Some(spec) => spec_instructions(snapshot, spec),
+    };
     push_part(&mut prompt, "Open boxes", &open_boxes_text(snapshot));
     if let Some(command) = &snapshot.test_command {
         push_part(&mut prompt, "The test command", command);
@@ -84,6 +65,66 @@ pub fn build_agent(snapshot: &AgentSnapshot) -> String {
         &snapshot.errors_tail,
     );
     prompt
+}
+
+/// Returns the instructions for a task whose boxes the agent ticks.
+fn task_instructions(snapshot: &AgentSnapshot) -> String {
+    let AgentSnapshot {
+        iteration,
+        task_file,
+        ..
+    } = snapshot;
+    format!(
+        "You are invoked repeatedly, once per task; this is iteration {iteration}. You remember nothing of \
+         earlier ones: all memory is in the files and in git.\n\n\
+         Read the specification in `{task_file}`, then `.ralph/guardrails.md`, `.ralph/progress.md` and \
+         `.ralph/notes.md`, and the project's own instructions such as CLAUDE.md or AGENTS.md. Look at \
+         `git log` and `git status` to see what is done.\n\n\
+         Implement EXACTLY ONE task: the first checkbox that is not ticked. Then stop.\n\n\
+         1. Implement it fully. No stubs, no placeholders.\n\
+         2. Write or extend tests for it, and run the box's verify command and the test command.\n\
+         3. Look over your own change with fresh eyes and correct what you find.\n\
+         4. Commit with a message that says what it does now. Never push, never rewrite history, never \
+         `git init`: if git does not work, stop and say so.\n\
+         5. Tick the box in `{task_file}` by changing `[ ]` to `[x]`. The runner runs its verify command \
+         itself and takes the tick back if it is not green. Change nothing else in that file.\n\
+         6. Append what the next invocation has to know to `.ralph/progress.md`, and a lesson, if you \
+         learned one the hard way, to `.ralph/guardrails.md`. Only append.\n\n\
+         A small deviation from the specification is noted in `.ralph/progress.md`. If the task cannot be \
+         done as it is specified, write `[blocked: why]` there, make no commit and stop. \
+         If every box is ticked, run all checks, say that everything is complete, and make no commit.\n"
+    )
+}
+
+/// Returns the instructions for an issue whose steps the agent marks.
+fn spec_instructions(snapshot: &AgentSnapshot, spec: &str) -> String {
+    let AgentSnapshot {
+        iteration,
+        task_file,
+        ..
+    } = snapshot;
+    format!(
+        "You are invoked repeatedly, once per task; this is iteration {iteration}. You remember nothing of \
+         earlier ones: all memory is in the files and in git.\n\n\
+         Read the specification in `{spec}`, then `.ralph/guardrails.md`, `.ralph/progress.md` and \
+         `.ralph/notes.md`, and the project's own instructions such as CLAUDE.md or AGENTS.md. Look at \
+         `git log` and `git status` to see what is done. `{task_file}` lists the open steps; leave it alone.\n\n\
+         Implement EXACTLY ONE task: the first step that is not marked `[done]`. Then stop.\n\n\
+         1. Implement it fully. No stubs, no placeholders.\n\
+         2. Write or extend tests for it, and run the commands of its `Test` and `Verify` lines and the test \
+         command. A step that asks to run all checks really runs every check.\n\
+         3. Look over your own change with fresh eyes and correct what you find.\n\
+         4. Commit with a message that says what it does now. Never push, never rewrite history, never \
+         `git init`: if git does not work, stop and say so.\n\
+         5. Append ` [done]` to the heading of the step in `{spec}`, and add your decisions and deviations \
+         at the end of its section. The runner verifies the step itself and takes the mark back if it is not \
+         green. Change nothing else in that file.\n\
+         6. Append what the next invocation has to know to `.ralph/progress.md`, and a lesson, if you \
+         learned one the hard way, to `.ralph/guardrails.md`. Only append.\n\n\
+         If the step cannot be done as it is specified, or only with a significant deviation, append \
+         ` [blocked: why]` to its heading, make no commit and stop. \
+         If every step is marked `[done]`, run all checks, say that everything is complete, and make no commit.\n"
+    )
 }
 
 fn open_boxes_text(snapshot: &AgentSnapshot) -> String {

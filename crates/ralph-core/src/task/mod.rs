@@ -38,6 +38,7 @@ pub use contract::{
 pub use criteria::{Checkbox, MAX_CHECKBOXES, Milestone};
 pub use file::{TaskFile, TicksInCopy};
 pub use new_task::{NewTask, NewTaskWorker, SpendingLimit};
+pub(crate) use new_task::{code_span, push_comment, push_line, quoted};
 pub use repo_url::{RepoUrl, RepoUrlError};
 pub use sentence::{SentenceError, TaskSentence};
 pub use split::{MAX_FRONT_MATTER_BYTES, MAX_TASK_BYTES};

@@ -242,19 +242,19 @@ impl NewTask {
     }
 }
 
-fn push_line(text: &mut String, line: &str) {
+pub(crate) fn push_line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
 }
 
 /// Adds a comment of one line.
-fn push_comment(text: &mut String, comment: &str) {
+pub(crate) fn push_comment(text: &mut String, comment: &str) {
     let line = comment.replace(['\n', '\r', '\t'], " ");
     push_line(text, &format!("# {}", printable::escape_text(&line)));
 }
 
 /// Returns a string in double quotes, as YAML reads it.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {
         match c {
@@ -274,7 +274,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns a Markdown code span, with a fence that the code does not contain.
-fn code_span(code: &str) -> String {
+pub(crate) fn code_span(code: &str) -> String {
     if code.contains('`') {
         format!("`` {code} ``")
     } else {

@@ -256,6 +256,63 @@ pub const RULES: &[TrustRule] = &[
         "a run continues although another pull request changes the same files",
     )
     .with_bound(TrustBound::Order(&["pause", "warn"])),
+    row(
+        Settings,
+        "issues.authors",
+        UserOnly,
+        TrustScope::Every,
+        "ralph works on issues of {value}",
+    )
+    .with_bound(TrustBound::Within),
+    harmless(Settings, "issues.labels.spec"),
+    harmless(Settings, "issues.labels.ready"),
+    harmless(Settings, "issues.labels.in_progress"),
+    harmless(Settings, "issues.labels.done"),
+    harmless(Settings, "issues.labels.needs_attention"),
+    harmless(Settings, "issues.labels.blocked"),
+    harmless(Settings, "issues.test_command"),
+    harmless(Settings, "issues.engine"),
+    harmless(Settings, "issues.agent"),
+    row(
+        Settings,
+        "issues.max_iterations",
+        Proposal,
+        TrustScope::Every,
+        "a run of an issue has up to {value} iterations",
+    )
+    .with_bound(TrustBound::AtMost),
+    row(
+        Settings,
+        "issues.max_wall_time_minutes",
+        Proposal,
+        TrustScope::Every,
+        "a run of an issue takes up to {value} minutes",
+    )
+    .with_bound(TrustBound::AtMost),
+    row(
+        Settings,
+        "issues.max_cost_usd_estimate",
+        Proposal,
+        TrustScope::Every,
+        "a run of an issue costs up to {value} dollars",
+    )
+    .with_bound(TrustBound::AtMost),
+    row(
+        Settings,
+        "issues.max_tokens_total",
+        Proposal,
+        TrustScope::Every,
+        "a run of an issue uses up to {value} tokens",
+    )
+    .with_bound(TrustBound::Limit),
+    row(
+        Settings,
+        "issues.workers",
+        Proposal,
+        TrustScope::Every,
+        "ralph works on up to {value} issues at the same time",
+    )
+    .with_bound(TrustBound::AtMost),
     harmless(Settings, "monitoring.show_progress"),
     row(
         Settings,

@@ -75,6 +75,12 @@ fn a_value_that_allows_no_more_than_the_one_in_force_is_harmless() {
         reviews.respond | false | true | Harmless
         overlap.action | "warn" | "pause" | UserOnly
         overlap.action | "pause" | "warn" | Harmless
+        issues.authors | ["eve"] | ["@me"] | UserOnly
+        issues.authors | ["a"] | ["a", "b"] | Harmless
+        issues.max_cost_usd_estimate | 100 | 10 | Proposal
+        issues.max_cost_usd_estimate | 5 | 10 | Harmless
+        issues.max_tokens_total | 0 | 1000 | Proposal
+        issues.workers | 8 | 1 | Proposal
         monitoring.show_progress | false | true | Harmless
         some.new.key | 1 | 1 | UserOnly
     "#;

@@ -71,7 +71,7 @@ pub(super) async fn commit_action(
 /// issues.
 fn publishable_message<'a>(run: &Run, message: &'a str) -> Cow<'a, str> {
     match run.services.scm.source_host() {
-        Some(_) => neutralize_commit(message, run.recorder.state().plan.issue).into(),
+        Some(_) => neutralize_commit(message, run.recorder.state().plan.issue_number()).into(),
         None => message.into(),
     }
 }

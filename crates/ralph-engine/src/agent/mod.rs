@@ -3,7 +3,8 @@
 //! directory, `watch` observes it while it works, `frozen` holds it while the run is paused,
 //! `fallback` replaces it with the fallback agent,
 //! `messenger` sends it messages, `sink` turns its output into events, `transcript` stores that output, `settle` decides how the run
-//! continues, `ticks` reads the boxes that it claims.
+//! continues, `ticks` reads the boxes that it claims,
+//! `spec_marks` the steps of an issue that it marks.
 
 mod blocked;
 mod fallback;
@@ -15,6 +16,7 @@ mod session;
 mod session_record;
 mod settle;
 mod sink;
+mod spec_marks;
 mod ticks;
 mod transcript;
 mod watch;

@@ -5,6 +5,7 @@ use ralph_core::prompt::{self, AgentSnapshot};
 use crate::contract::PinnedTask;
 use crate::error::RunError;
 use crate::recorder::Recorder;
+use crate::workspace::SPEC_FILE;
 
 /// Builds the prompt of the open iteration.
 pub(super) fn agent_prompt(recorder: &Recorder, pinned: &PinnedTask) -> Result<String, RunError> {
@@ -13,6 +14,7 @@ pub(super) fn agent_prompt(recorder: &Recorder, pinned: &PinnedTask) -> Result<S
     let snapshot = AgentSnapshot {
         iteration: state.iteration,
         task_file: "ralph_task.md".into(),
+        spec_file: (state.plan.issue.as_ref()).map(|_| format!(".ralph/{SPEC_FILE}")),
         open_boxes: task
             .checkboxes
             .iter()

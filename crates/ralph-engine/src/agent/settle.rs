@@ -6,6 +6,7 @@ use ralph_core::ports::{AgentEnd, AgentReport};
 use ralph_core::run::{FailReason, PauseReason, RunStatus};
 
 use super::blocked::agent_obstacle;
+use super::spec_marks::spec_marks;
 use super::ticks::{agent_claims, claim_all_boxes};
 use crate::actions::Performed;
 use crate::actions::check_claims;
@@ -26,7 +27,10 @@ pub(super) async fn settle_agent_session(
     report: AgentReport,
 ) -> Result<(String, Performed), RunError> {
     let mut claims = agent_claims(&run.recorder, &run.bench, &run.pinned).await?;
+    let marks = spec_marks(&run.recorder, &run.bench).await?;
+    claims.checkboxes_checked.extend(marks.claimed);
     let obstacle = agent_obstacle(&run.recorder, &run.bench).await?;
+    let obstacle = obstacle.or(marks.obstacle);
     if end == AgentEnd::Finished && claims.checkboxes_checked.is_empty() && obstacle.is_none() {
         let tree = inspect_work_tree(&mut run.recorder, &mut run.bench, &run.pinned).await?;
         if tree.head.as_ref() == Some(&run.recorder.state().head) && tree.entries.is_empty() {

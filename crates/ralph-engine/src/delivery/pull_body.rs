@@ -27,22 +27,19 @@ pub(crate) struct PullRequestFacts<'a> {
 impl PullRequestFacts<'_> {
     /// Returns text of the task, a model or another user without effects at the source host.
     fn neutral(&self, text: &str) -> String {
-        neutralize_line(text, self.state.plan.issue)
+        neutralize_line(text, self.state.plan.issue_number())
     }
 }
 
 /// The most changed files in the list.
 const MAX_LISTED_FILES: usize = 50;
 
-const BEGIN_MARKER: &str = "<!-- ralph:begin -->";
-const END_MARKER: &str = "<!-- ralph:end -->";
-
 /// Returns the title.
 pub(crate) fn title(facts: &PullRequestFacts<'_>) -> String {
     let plan = &facts.state.plan;
     let fallback = "[Ralph] {{title}}: {{task_id}}".to_owned();
     let template = facts.task.contract.pr.title_template.clone();
-    let title = neutralize_title(&plan.title, plan.issue);
+    let title = neutralize_title(&plan.title, plan.issue_number());
     fill_template(&template.unwrap_or(fallback), &title, facts)
         .lines()
         .next()
@@ -57,11 +54,12 @@ pub(crate) fn body(facts: &PullRequestFacts<'_>) -> String {
         || format!("Work on task `{}`.\n", facts.state.plan.task_id),
         |text| fill_template(&text, &facts.neutral(&facts.state.plan.title), facts),
     );
-    let mut body = format!(
-        "{}\n\n{BEGIN_MARKER}\n## Checklist\n\n{}",
-        own.trim_end(),
-        checklist(facts)
-    );
+    let own = match &facts.state.plan.issue {
+        // Merging closes the issue; ralph never does.
+        Some(issue) => format!("Closes #{}\n\n{own}", issue.number),
+        None => own,
+    };
+    let mut body = format!("{}\n\n## Checklist\n\n{}", own.trim_end(), checklist(facts));
     body.push_str(&evidence(facts));
     body.push_str(&source_host(facts));
     let state = facts.state;
@@ -85,7 +83,6 @@ pub(crate) fn body(facts: &PullRequestFacts<'_>) -> String {
     }
     body.push_str(&agent_and_hosts(facts));
     body.push_str(&changed_files(facts));
-    body.push_str(END_MARKER);
     body.push('\n');
     body
 }

@@ -60,7 +60,7 @@ pub(super) async fn closed_issues(run: &Run) -> Result<Vec<String>, RunError> {
         .messages(&state.plan.base, &state.head, MAX_MESSAGES);
     let commits = messages.await?.unwrap_or_default().into_iter();
     let named = commits.filter_map(|(id, message)| {
-        let issues = closing_references(&message, state.plan.issue);
+        let issues = closing_references(&message, state.plan.issue_number());
         (!issues.is_empty()).then(|| format!("commit {id} closes {}", issues.join(", ")))
     });
     Ok(named.take(MAX_CLOSING_COMMITS).collect())

@@ -24,17 +24,30 @@ pub enum RunFileOwner {
     AgentAppendOnly,
     /// The agent may rewrite it.
     Agent,
+    /// The agent may mark steps and add notes below them.
+    AgentMarks,
 }
 
 /// The `.ralph/` files and their owners.
-pub const FILE_OWNERS: [(&str, RunFileOwner); 6] = [
+pub const FILE_OWNERS: [(&str, RunFileOwner); 7] = [
     ("activity.log", RunFileOwner::Runner),
     ("errors.log", RunFileOwner::Runner),
     ("guardrails.md", RunFileOwner::AgentAppendOnly),
     ("progress.md", RunFileOwner::Agent),
     ("notes.md", RunFileOwner::Host),
     ("diagnostics.md", RunFileOwner::Host),
+    (SPEC_FILE, RunFileOwner::AgentMarks),
 ];
+
+/// The specification of an issue. Only the run of an issue has it.
+pub const SPEC_FILE: &str = "spec.md";
+
+/// Returns the `.ralph/` files of a run with their owners.
+pub(super) fn run_files(dir: &RunDir) -> impl Iterator<Item = (&'static str, RunFileOwner)> {
+    let has_spec = dir.file(SPEC_FILE).exists();
+    let files = FILE_OWNERS.into_iter();
+    files.filter(move |(name, _)| has_spec || *name != SPEC_FILE)
+}
 
 /// The largest file that is accepted from the agent.
 pub(super) const MAX_AGENT_FILE: u64 = 1 << 20;

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use ralph_core::ports::{Sandbox, SandboxEntry, SandboxEntryKind, SandboxError, WriteMode};
+use ralph_core::spec::{AcceptedEdits, SpecDocument};
 
 use super::directories;
-use super::files::{FILE_OWNERS, HostFiles, MAX_AGENT_FILE, RunFileOwner};
+use super::files::{HostFiles, MAX_AGENT_FILE, RunFileOwner, run_files};
 use super::guard::{GitGuard, repo_path};
 use crate::error::RunError;
 use crate::store::RunDir;
@@ -100,7 +101,7 @@ impl Workspace {
         // that are not a prefix of the host's are reported as changed.
         let mut findings = Vec::new();
         directories::remove_unless_directory(sandbox, directories::STATE_DIR).await?;
-        for (name, owner) in FILE_OWNERS {
+        for (name, owner) in run_files(files.dir()) {
             findings.extend(
                 workspace
                     .compare_file(sandbox, files, name, owner, CrashState::AfterCrash)
@@ -132,7 +133,7 @@ impl Workspace {
             )
             .await?;
         self.written_task.clone_from(&self.task);
-        for (name, _) in FILE_OWNERS {
+        for (name, _) in run_files(files.dir()) {
             transfer::upload(sandbox, &files.dir().file(name), &state_file_path(name)?).await?;
             self.sent_lengths
                 .insert(name, files.length(name).unwrap_or_default());
@@ -146,7 +147,7 @@ impl Workspace {
         sandbox: &dyn Sandbox,
         files: &HostFiles,
     ) -> Result<(), RunError> {
-        for (name, owner) in FILE_OWNERS {
+        for (name, owner) in run_files(files.dir()) {
             let path = files.dir().file(name);
             match owner {
                 RunFileOwner::Runner => {
@@ -156,7 +157,7 @@ impl Workspace {
                         .insert(name, files.length(name).unwrap_or_default());
                 }
                 // The user's changes on the host reach the sandbox here.
-                RunFileOwner::Host | RunFileOwner::AgentAppendOnly => {
+                RunFileOwner::Host | RunFileOwner::AgentAppendOnly | RunFileOwner::AgentMarks => {
                     let text = files.text(name)?;
                     let same = sandbox
                         .read(&state_file_path(name)?, MAX_AGENT_FILE)
@@ -247,7 +248,7 @@ impl Workspace {
             }
             findings.extend(removed);
         }
-        for (name, owner) in FILE_OWNERS {
+        for (name, owner) in run_files(files.dir()) {
             let stamp = now(name);
             let is_file = stamp.is_some_and(|stamp| stamp.kind == SandboxEntryKind::File);
             if !is_file || stamp != self.stamps.get(name).copied() {
@@ -303,6 +304,16 @@ impl Workspace {
                             transfer::upload(sandbox, &host, &state_file_path(name)?).await?;
                         }
                         return Ok(None);
+                    }
+                    FileComparison::Merge(accepted) => {
+                        files.replace(name, accepted.text.as_bytes())?;
+                        sandbox.delete(&state_file_path(name)?).await?;
+                        transfer::upload(sandbox, &host, &state_file_path(name)?).await?;
+                        let is_tampering = accepted.differs && crash_state == CrashState::Clean;
+                        return Ok(is_tampering.then(|| {
+                            let why = "changed in more than marks and notes; the rest was restored";
+                            TamperFinding::new(&format!(".ralph/{name}"), why)
+                        }));
                     }
                     FileComparison::Restore(why) => why,
                 }
@@ -381,6 +392,8 @@ enum CrashState {
 enum FileComparison {
     Same,
     Accept,
+    /// Only a part of the changes is accepted.
+    Merge(AcceptedEdits),
     Restore(&'static str),
 }
 
@@ -396,6 +409,10 @@ fn compare_contents(
     let fits = found.len() as u64 <= MAX_AGENT_FILE;
     match owner {
         RunFileOwner::Agent if fits => FileComparison::Accept,
+        RunFileOwner::AgentMarks if fits => {
+            let known = SpecDocument::parse(&String::from_utf8_lossy(expected));
+            FileComparison::Merge(known.accept_edits(&String::from_utf8_lossy(found)))
+        }
         RunFileOwner::AgentAppendOnly if fits && found.starts_with(expected) => {
             FileComparison::Accept
         }
@@ -410,7 +427,7 @@ fn compare_contents(
         RunFileOwner::AgentAppendOnly => {
             FileComparison::Restore("changed, but may only be appended to")
         }
-        RunFileOwner::Agent => FileComparison::Restore("grew too large"),
+        RunFileOwner::Agent | RunFileOwner::AgentMarks => FileComparison::Restore("grew too large"),
         RunFileOwner::Runner | RunFileOwner::Host => FileComparison::Restore("changed"),
     }
 }

@@ -10,7 +10,7 @@ mod inspect;
 pub(crate) use guard::repo_path;
 
 pub(crate) use files::repair_logs;
-pub use files::{FILE_OWNERS, HostFiles, RunFileOwner};
+pub use files::{FILE_OWNERS, HostFiles, RunFileOwner, SPEC_FILE};
 pub use inspect::{TamperFinding, Workspace};
 
 #[cfg(test)]

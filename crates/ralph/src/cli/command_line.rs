@@ -22,6 +22,7 @@ use super::export::ExportArgs;
 use super::gc::GcArgs;
 use super::image::ImageArgs;
 use super::init::InitArgs;
+use super::issue::{IssueArgs, PollArgs};
 use super::lint::LintArgs;
 use super::logs::LogsArgs;
 use super::merge::MergeArgs;
@@ -52,7 +53,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Start and follow",
         &[
-            "init", "lint", "run", "runs", "show", "logs", "attach", "top", "replay", "demo",
+            "init", "lint", "run", "issue", "poll", "runs", "show", "logs", "attach", "top",
+            "replay", "demo",
         ],
     ),
     (
@@ -188,6 +190,16 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph run\n  ralph run -p \"Add a --json flag to list\"\n  ralph run tasks/login.md --repo ../login --sandbox local\n  ralph run --model scripted:replies.jsonl --json\n\nExit codes: 0 succeeded, 10 failed, 11 paused for the user, 12 the task file was rejected, 130 interrupted"
     )]
     Run(RunArgs),
+    /// Work on an issue of the repository until its steps are done
+    #[command(
+        after_help = "Examples:\n  ralph issue 24\n  ralph issue 24 --repo ../login --agent claude\n  ralph issue 24 --engine actions --profile default-cheap\n\nThe same command continues an issue whose process ended.\n\nExit codes: 0 done, 10 failed, 11 needs attention or blocked, 12 refused, 130 interrupted"
+    )]
+    Issue(IssueArgs),
+    /// Work on every issue that is ready, as soon as it is
+    #[command(
+        after_help = "Examples:\n  ralph poll\n  ralph poll --interval 1m --timeout 8h\n  ralph poll --workers 3 --repo ../login\n\nCtrl-C ends the work and makes the issues ready again.\n\nExit codes: 0 the time is over, or interrupted"
+    )]
+    Poll(PollArgs),
     /// List the runs of this repository, the newest first
     #[command(
         visible_aliases = ["ls", "ps"],
@@ -376,6 +388,8 @@ impl CliCommand {
         match self {
             Self::Lint(LintArgs { json, .. })
             | Self::Run(RunArgs { json, .. })
+            | Self::Issue(IssueArgs { json, .. })
+            | Self::Poll(PollArgs { json, .. })
             | Self::Runs(RunsArgs { json, .. })
             | Self::Top(TopArgs { json })
             | Self::Answer(AnswerArgs { json, .. })

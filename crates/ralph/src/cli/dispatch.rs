@@ -13,9 +13,9 @@ use super::context::Context;
 use super::exit::ExitCode;
 use super::{
     adopt, allow, answer, argument_order, askpass, attach, audit, complete, completions, config,
-    continue_run, cost, debug, demo, diagnose, diff, discard, export, gc, image, init, lint, logs,
-    merge, mode, models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs, scm,
-    selftest, show, steer, task, tokens, top, trust, usage,
+    continue_run, cost, debug, demo, diagnose, diff, discard, export, gc, image, init, issue, lint,
+    logs, merge, mode, models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs,
+    scm, seed_flags, selftest, show, steer, task, tokens, top, trust, usage,
 };
 
 /// Runs the program: parses the arguments, executes the command and reports errors.
@@ -27,7 +27,8 @@ pub fn main() -> std::process::ExitCode {
     if let Some(words) = complete::requested_words() {
         return complete::run(&words, &Context::new(process_environment())).into();
     }
-    let arguments: Vec<OsString> = argument_order::command_first(std::env::args_os().collect());
+    let arguments = seed_flags::command_for_flags(std::env::args_os().collect());
+    let arguments: Vec<OsString> = argument_order::command_first(arguments);
     let matches = command_line().try_get_matches_from(&arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -70,6 +71,8 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::Init(args) => block_on(init::run(&args, context)),
         CliCommand::Lint(args) => lint::run(&args, context),
         CliCommand::Run(args) => block_on(run::run(args, context)),
+        CliCommand::Issue(args) => block_on(issue::run(args, context)),
+        CliCommand::Poll(args) => block_on(issue::poll(args, context)),
         CliCommand::Runs(args) => block_on(runs::run(args, context)),
         CliCommand::Show(args) => block_on(show::run(args, context)),
         CliCommand::Logs(args) => logs::run(&args, context),

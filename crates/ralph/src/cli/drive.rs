@@ -1,10 +1,11 @@
 //! Drives a run in the foreground: shows it, handles signals and returns its exit code.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Write};
 
 use ralph_app::AppError;
 use ralph_app::follow::{JournalFollower, POLL_INTERVAL};
 use ralph_app::runs::ReadyRun;
+use ralph_core::run::RunStatus;
 use ralph_engine::live_output::LiveFollower;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -14,8 +15,20 @@ use crate::terminal::{OutputMode, RunView};
 
 /// Drives a run until it ends or pauses.
 pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, AppError> {
-    let span = tracing::info_span!("run", run = %run.journal().state().plan.run);
     let (interrupt, interrupted) = watch::channel(false);
+    let signal_task = tokio::task::spawn(forward_signals(interrupt));
+    let driven = show_and_drive(run, (Box::new(std::io::stdout()), mode), interrupted).await;
+    signal_task.abort();
+    Ok(ExitCode::for_status(&driven?))
+}
+
+/// Drives a run until it ends, pauses or is interrupted, and shows it.
+pub(super) async fn show_and_drive(
+    run: ReadyRun,
+    (out, mode): (Box<dyn Write + Send>, OutputMode),
+    interrupted: watch::Receiver<bool>,
+) -> Result<RunStatus, AppError> {
+    let span = tracing::info_span!("run", run = %run.journal().state().plan.run);
     let mut latest = run.journal().latest();
     let mut reader = JournalFollower::new(run.dir());
     // An earlier process has shown these records.
@@ -23,7 +36,7 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
         reader.read_new(&mut |_, _| {})?;
     }
     let mut live = LiveFollower::new(run.dir());
-    let mut view = RunView::new(Box::new(std::io::stdout()), mode);
+    let mut view = RunView::new(out, mode);
     let view_task = tokio::task::spawn(async move {
         let mut tick = tokio::time::interval(POLL_INTERVAL);
         loop {
@@ -40,10 +53,8 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
         }
         show_new(&mut reader, &mut view);
     });
-    let signal_task = tokio::task::spawn(forward_signals(interrupt));
     let notifier = run.notifier().clone();
     let result = run.drive(interrupted).await;
-    signal_task.abort();
     // The journal is closed now, so the view ends after the last record.
     if let Err(error) = view_task.await {
         tracing::warn!(%error, "the view of the run ended early");
@@ -57,7 +68,7 @@ pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, A
     if notifier.rings_bell(&status) {
         ring_bell();
     }
-    Ok(ExitCode::for_status(&status))
+    Ok(status)
 }
 
 /// Rings the bell of the terminal, if there is one.
@@ -79,7 +90,7 @@ fn show_new(reader: &mut JournalFollower, view: &mut RunView) {
 }
 
 /// Forwards the first signal, which pauses the run. The second ends the program.
-async fn forward_signals(interrupt: watch::Sender<bool>) {
+pub(super) async fn forward_signals(interrupt: watch::Sender<bool>) {
     let kinds = [
         SignalKind::interrupt(),
         SignalKind::terminate(),

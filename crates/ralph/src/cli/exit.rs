@@ -1,6 +1,7 @@
 //! The exit codes of `ralph`. Scripts rely on them, so a code never changes its meaning.
 
 use ralph_app::ErrorKind;
+use ralph_app::issues::IssueEnd;
 use ralph_core::run::{PauseReason, RunStatus};
 
 /// The exit status of a command.
@@ -18,7 +19,7 @@ pub enum ExitCode {
     Failed = 10,
     /// The run waits for the user, or this process lost it.
     Paused = 11,
-    /// The run was not started because the linter rejected its task file.
+    /// The run was not started: the linter rejected its task file, or its issue may not be worked on.
     LintRefused = 12,
     /// A signal ended the program.
     Interrupted = 130,
@@ -47,6 +48,17 @@ impl ExitCode {
             | RunStatus::WaitingCi(_)
             | RunStatus::WaitingHost(_)
             | RunStatus::Verifying => Self::Runtime,
+        }
+    }
+
+    /// Returns the code for the result of the work on an issue.
+    pub fn for_issue(end: &IssueEnd) -> Self {
+        match end {
+            IssueEnd::Done { .. } | IssueEnd::AlreadyDone => Self::Success,
+            IssueEnd::Failed { .. } => Self::Failed,
+            IssueEnd::NeedsAttention { .. } | IssueEnd::Blocked { .. } => Self::Paused,
+            IssueEnd::Interrupted => Self::Interrupted,
+            IssueEnd::Refused(_) => Self::LintRefused,
         }
     }
 

@@ -200,6 +200,7 @@ impl RunArgs {
             profile: self.profile.clone(),
             model: self.model.clone(),
             limits: self.budgets.limits(),
+            issue: None,
         }
     }
 

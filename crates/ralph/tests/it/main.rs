@@ -39,6 +39,7 @@ mod honest;
 mod idle_commands;
 mod images;
 mod inspection;
+mod issues;
 #[cfg(target_os = "linux")]
 mod left_processes;
 mod live_output;

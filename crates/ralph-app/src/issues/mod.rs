@@ -1,0 +1,30 @@
+//! Issues as the source of work: `ralph issue` works on one issue, `ralph poll` on every issue that is ready.
+//!
+//! - [`IssueRepository`] is a repository with its issue tracker, its settings and its records.
+//! - [`work_on_issue`] decides whether an issue can start, claims it (`claim`), starts or resumes its run
+//!   (`start`), and records the result in its labels and in one comment (`settle`).
+//! - `write_back` writes marks and notes to the issue while the run works.
+//! - [`poll_issues`] looks for ready issues, unblocks those whose dependencies are done, and continues those that
+//!   an earlier process of this machine left.
+//! - [`IssueFrontEnd`] shows the progress and drives the runs.
+
+mod claim;
+mod comments;
+mod dependencies;
+mod error;
+mod front_end;
+mod poll;
+mod records;
+mod repository;
+mod settle;
+mod start;
+#[cfg(test)]
+mod tests;
+mod work;
+mod write_back;
+
+pub use front_end::{IssueEnd, IssueEvent, IssueFrontEnd, WaitingIssue};
+pub use poll::{PollEnd, PollOptions, poll_issues};
+pub use repository::IssueRepository;
+pub use start::IssueRunOptions;
+pub use work::{IssueCaller, work_on_issue};

@@ -1,0 +1,214 @@
+//! Looks for issues that can be worked on, again and again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ralph_core::spec::IssueStatus;
+use tokio::runtime::Builder;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use super::dependencies::KnownIssues;
+use super::front_end::{IssueEvent, IssueFrontEnd, WaitingIssue};
+use super::repository::IssueRepository;
+use super::settle::unblock_ready;
+use super::start::IssueRunOptions;
+use super::work::{IssueCaller, work_on_issue};
+use crate::error::AppError;
+
+/// How to poll.
+#[derive(Debug, Clone)]
+pub struct PollOptions {
+    /// The time between two looks.
+    pub interval: Duration,
+    /// The time after which no more work starts.
+    pub timeout: Option<Duration>,
+    /// The number of issues at the same time.
+    pub workers: usize,
+    pub run: IssueRunOptions,
+}
+
+/// The reason why polling ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PollEnd {
+    /// The time is over.
+    TimedOut,
+    /// A signal ended it.
+    Interrupted,
+}
+
+/// The issues that are being worked on, each on its own thread.
+struct IssueWorkers {
+    working: BTreeSet<u64>,
+    sender: mpsc::UnboundedSender<u64>,
+    ended: mpsc::UnboundedReceiver<u64>,
+}
+
+/// Works on ready issues until the timeout or a signal. Running work continues after the timeout; a signal ends it
+/// and makes its issues ready again.
+pub async fn poll_issues(
+    repository: Arc<IssueRepository>,
+    options: PollOptions,
+    front_end: Arc<dyn IssueFrontEnd>,
+    mut interrupted: watch::Receiver<bool>,
+) -> Result<PollEnd, AppError> {
+    front_end.report(&IssueEvent::Watching {
+        repository: repository.name(),
+        label: repository.labels().ready.clone(),
+        authors: repository.authors(),
+        interval: options.interval,
+    });
+    let deadline = options.timeout.map(|timeout| Instant::now() + timeout);
+    let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    let (sender, ended) = mpsc::unbounded_channel();
+    let mut workers = IssueWorkers {
+        working: BTreeSet::new(),
+        sender,
+        ended,
+    };
+    let end = loop {
+        if *interrupted.borrow() {
+            break PollEnd::Interrupted;
+        }
+        if is_over() {
+            break PollEnd::TimedOut;
+        }
+        match look(
+            &repository,
+            &options,
+            &front_end,
+            &interrupted,
+            &mut workers,
+        )
+        .await
+        {
+            Ok(waiting) => front_end.report(&IssueEvent::Looked {
+                waiting,
+                working: workers.working.iter().copied().collect(),
+                next: options.interval,
+            }),
+            Err(error) => front_end.report(&IssueEvent::LookFailed(error)),
+        }
+        if is_over() {
+            break PollEnd::TimedOut;
+        }
+        let next = Instant::now() + options.interval;
+        let wake = deadline.map_or(next, |deadline| deadline.min(next));
+        tokio::select! {
+            () = tokio::time::sleep_until(wake) => {}
+            // A free worker looks at once: more issues may be ready, and others may be unblocked.
+            number = workers.ended.recv() => {
+                workers.working.remove(&number.unwrap_or_default());
+            }
+            _ = interrupted.wait_for(|interrupted| *interrupted) => break PollEnd::Interrupted,
+        }
+    };
+    while !workers.working.is_empty() {
+        let Some(number) = workers.ended.recv().await else {
+            break;
+        };
+        workers.working.remove(&number);
+    }
+    Ok(end)
+}
+
+/// Looks once: continues work that a process of this machine left, unblocks issues, and starts ready ones. Returns
+/// the issues that wait for others.
+async fn look(
+    repository: &Arc<IssueRepository>,
+    options: &PollOptions,
+    front_end: &Arc<dyn IssueFrontEnd>,
+    interrupted: &watch::Receiver<bool>,
+    workers: &mut IssueWorkers,
+) -> Result<Vec<WaitingIssue>, AppError> {
+    let mut candidates = left_behind(repository).await?;
+    let waiting = unblock_ready(repository, &mut KnownIssues::default(), &**front_end).await?;
+    for issue in repository.issues_with(IssueStatus::Ready).await? {
+        if repository.is_by_author(&issue) {
+            candidates.push(issue.number);
+        }
+    }
+    for number in candidates {
+        if workers.working.len() >= options.workers {
+            break;
+        }
+        if workers.working.insert(number) {
+            let worker = (repository.clone(), options.run.clone(), front_end.clone());
+            spawn_worker(number, worker, interrupted.clone(), workers.sender.clone())?;
+        }
+    }
+    let waiting = waiting.into_iter();
+    Ok(waiting
+        .map(|(number, on)| WaitingIssue { number, on })
+        .collect())
+}
+
+/// Returns the issues in progress whose run on this machine has no process.
+async fn left_behind(repository: &IssueRepository) -> Result<Vec<u64>, AppError> {
+    let state = repository.app.state_dir()?;
+    let mut left = Vec::new();
+    for issue in repository.issues_with(IssueStatus::InProgress).await? {
+        let record = match repository.records.load(issue.number) {
+            Ok(record) => record,
+            Err(error) => {
+                tracing::warn!(%error, "an issue in progress is left alone");
+                continue;
+            }
+        };
+        let Some(record) = record else {
+            continue;
+        };
+        let dir = state.run(&record.run);
+        if dir.journal().exists() && !dir.is_held() && repository.is_by_author(&issue) {
+            left.push(issue.number);
+        }
+    }
+    Ok(left)
+}
+
+/// Works on an issue on a thread of its own, so that the runs do not wait for each other's disk.
+fn spawn_worker(
+    number: u64,
+    (repository, options, front_end): (
+        Arc<IssueRepository>,
+        IssueRunOptions,
+        Arc<dyn IssueFrontEnd>,
+    ),
+    interrupted: watch::Receiver<bool>,
+    ended: mpsc::UnboundedSender<u64>,
+) -> Result<(), AppError> {
+    let work = move || {
+        let result = match Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime.block_on(work_on_issue(
+                (&repository, number),
+                IssueCaller::Poller,
+                &options,
+                &*front_end,
+                interrupted,
+            )),
+            Err(error) => Err(AppError::runtime(
+                "cannot start the async runtime",
+                error.to_string(),
+                "",
+            )),
+        };
+        if let Err(error) = result {
+            let message = error.redacted(&repository.app.redactor()).to_string();
+            front_end.report(&IssueEvent::Notice { number, message });
+        }
+        if ended.send(number).is_err() {
+            tracing::debug!("the poller has ended");
+        }
+    };
+    let spawned = std::thread::Builder::new()
+        .name(format!("issue {number}"))
+        .spawn(work);
+    spawned.map(drop).map_err(|error| {
+        AppError::runtime(
+            "cannot start a thread",
+            error.to_string(),
+            "check the limits of this user (`ulimit -a`)",
+        )
+    })
+}
