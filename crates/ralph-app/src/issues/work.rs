@@ -47,22 +47,24 @@ pub async fn work_on_issue(
     front_end: &dyn IssueFrontEnd,
     interrupted: watch::Receiver<bool>,
 ) -> Result<IssueEnd, AppError> {
-    let Some(issue) = repository.issue(number).await? else {
-        return Ok(refused(
+    let end = match repository.issue(number).await? {
+        Some(issue) => {
+            let work = IssueWork {
+                repository,
+                issue,
+                caller,
+                options,
+                front_end,
+                interrupted,
+            };
+            work.run().await?
+        }
+        None => refused(
             format!("there is no issue #{number} in `{}`", repository.name()),
             "the number does not exist, or is a pull request",
             "check the number, or the repository with `ralph scm check`",
-        ));
+        ),
     };
-    let work = IssueWork {
-        repository,
-        issue,
-        caller,
-        options,
-        front_end,
-        interrupted,
-    };
-    let end = work.run().await?;
     front_end.report(&IssueEvent::Ended {
         number,
         end: end.clone(),

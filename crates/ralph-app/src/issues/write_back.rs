@@ -1,5 +1,6 @@
 //! Writes the marks and notes of a run to its issue, without losing a human's edit.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -90,22 +91,24 @@ async fn write_body(
 async fn report_edit(
     repository: &IssueRepository,
     record: &IssueRecord,
-    write: &SpecWrite,
+    found: &SpecWrite,
 ) -> Result<(), AppError> {
     let mut text = "This issue was edited while ralph works on it. Your text stays; ralph only adds its marks and \
                     notes. The current run continues with the steps that it started with."
         .to_owned();
-    if !write.new_steps.is_empty() {
-        text.push_str(&format!(
+    if !found.new_steps.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
             " Not part of it: step {}.",
-            write.new_steps.join(", ")
-        ));
+            found.new_steps.join(", ")
+        );
     }
-    if !write.dropped.is_empty() {
+    if !found.dropped.is_empty() {
         text.push_str("\n\n");
         text.push_str(&notes_text(
             "Notes of steps that you removed:",
-            &write.dropped,
+            &found.dropped,
         ));
     }
     let key = format!("issue-edit-{}", record.run);

@@ -53,6 +53,14 @@ async fn an_issue_is_worked_on_until_its_steps_are_done() {
         pull["body"].as_str().unwrap().starts_with("Closes #7\n"),
         "{pull}"
     );
+    assert_no_sandbox(&project);
+    assert_eq!(
+        project.work(7, IssueCaller::Person).await,
+        IssueEnd::AlreadyDone
+    );
+}
+
+fn assert_no_sandbox(project: &IssueProject) {
     let state = project.repository.app.state_dir().unwrap();
     let sandboxes = std::fs::read_dir(
         state
@@ -65,10 +73,6 @@ async fn an_issue_is_worked_on_until_its_steps_are_done() {
         .map(|entry| entry.unwrap().path())
         .collect();
     assert!(left.is_empty(), "{left:?}");
-    assert_eq!(
-        project.work(7, IssueCaller::Person).await,
-        IssueEnd::AlreadyDone
-    );
 }
 
 #[tokio::test]

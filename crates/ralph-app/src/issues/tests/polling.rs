@@ -9,10 +9,9 @@ use crate::issues::{IssueEnd, IssueEvent, PollEnd, PollOptions, WaitingIssue, po
 /// Polls until these issues are done.
 async fn poll(project: &IssueProject, workers: usize, until: &[u64]) -> Vec<IssueEvent> {
     let (stop, interrupted) = watch::channel(false);
-    let front_end = Arc::new(RecordingFrontEnd {
-        meeting: (workers > 1).then(|| Barrier::new(workers)),
-        ..RecordingFrontEnd::stopping_after(until, stop)
-    });
+    let mut front_end = RecordingFrontEnd::stopping_after(until, stop);
+    front_end.meeting = (workers > 1).then(|| Barrier::new(workers));
+    let front_end = Arc::new(front_end);
     let options = PollOptions {
         interval: Duration::from_millis(20),
         timeout: None,

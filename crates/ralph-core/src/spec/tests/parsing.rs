@@ -127,6 +127,11 @@ fn every_problem_has_a_code_and_a_fix() {
         found.sort_unstable();
         assert_eq!(found, expected, "{body}");
     }
+}
+
+#[test]
+fn the_number_of_steps_is_limited_and_unknown_keys_are_ignored() {
+    let step = "### Step 1: x\n";
     let many: String = (1..=MAX_STEPS + 1)
         .map(|number| format!("### Step {number}: x\n"))
         .collect();
