@@ -62,6 +62,7 @@ pub async fn plan_run(
     let parts = (file.as_path(), &task);
     let (plan, choice, notices) =
         complete(request, parts, access.as_ref(), (app, &providers), purpose).await?;
+    host_checks::require_usable(&task.contract, &plan)?;
     secrets::refuse_in_plan(&plan, &providers.redactor)?;
     Ok(PlannedRun {
         plan,
@@ -95,8 +96,7 @@ async fn complete(
     let model_key = providers.models.key_status(&choice);
     let source = SourceRepository::find(request, task, file, &git, app).await?;
     require_agent_script(access, &source, &git, purpose).await?;
-    let wanted = unprotected_branch(task, app)?;
-    let branch = free_branch(&wanted, &source.path, &git, providers).await?;
+    let branch = branch_for_run(task, &source, &git, (app, providers)).await?;
     let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
     let (network, unused_list_notice) = network.unzip();
     let setup = setup::plan_setup(contract, &source, network.as_ref(), &git, app).await?;
@@ -137,7 +137,6 @@ async fn complete(
         mode: contract.mode,
         settings: Some(pinned_settings::pin_settings(app)?),
     };
-    host_checks::require_usable(contract, &plan)?;
     Ok((plan, choice, notices))
 }
 
@@ -154,6 +153,17 @@ async fn require_agent_script(
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// Returns a branch for the task that does not exist yet.
+async fn branch_for_run(
+    task: &TaskFile,
+    source: &SourceRepository,
+    git: &HostGit,
+    (app, providers): (&App, &Providers),
+) -> Result<String, AppError> {
+    let wanted = unprotected_branch(task, app)?;
+    free_branch(&wanted, &source.path, git, providers).await
 }
 
 /// Returns the name of the task's branch. Rejects one that the settings protect.
