@@ -66,6 +66,7 @@ pub async fn plan_run(
     let parts = (file.as_path(), &task);
     let (plan, choice, notices, remote) =
         complete(request, parts, access.as_ref(), (app, &providers), purpose).await?;
+    host_checks::require_usable(&task.contract, &plan)?;
     secrets::refuse_in_plan(&plan, &providers.redactor)?;
     Ok(PlannedRun {
         plan,
@@ -111,11 +112,7 @@ async fn complete(
     let source = SourceRepository::find(request, task, file, &git, app).await?;
     require_usable(&source, purpose)?;
     require_agent_script(access, &source, &git, purpose).await?;
-    let wanted = task.contract.branch(task.title.as_deref());
-    let repo = source.location();
-    let taken = source.remote.as_ref().map(|remote| remote.taken.as_slice());
-    let branch = free_branch(&wanted, (&repo, taken), &git, providers).await?;
-    require_unprotected(&branch, app)?;
+    let branch = branch_for_run(task, &source, &git, (app, providers)).await?;
     let source_host = source.remote.as_ref();
     let scm_credential = source_host.and_then(|remote| remote.credential.clone());
     let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
@@ -160,7 +157,6 @@ async fn complete(
         settings: Some(pinned_settings::pin_settings(app)?),
         issue: request.issue.as_ref().map(|issue| issue.plan.clone()),
     };
-    host_checks::require_usable(contract, &plan)?;
     Ok((plan, choice, notices, source.remote))
 }
 
@@ -189,6 +185,21 @@ async fn require_agent_script(
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// Returns a branch for the task that does not exist yet.
+async fn branch_for_run(
+    task: &TaskFile,
+    source: &SourceRepository,
+    git: &HostGit,
+    (app, providers): (&App, &Providers),
+) -> Result<String, AppError> {
+    let wanted = task.contract.branch(task.title.as_deref());
+    let repo = source.location();
+    let taken = source.remote.as_ref().map(|remote| remote.taken.as_slice());
+    let branch = free_branch(&wanted, (&repo, taken), git, providers).await?;
+    require_unprotected(&branch, app)?;
+    Ok(branch)
 }
 
 /// Rejects a branch that the settings protect.
