@@ -57,19 +57,10 @@ impl FailureContext<'_> {
                 format!("the rate limit of the {kind} of {source} is exceeded"),
                 format!("try again after {until}"),
             ),
-            HostErrorKind::Renamed { to } => (
-                format!("repository `{full_name}` has another name"),
-                format!("use `{to}`"),
-            ),
-            HostErrorKind::Archived => (
-                format!("repository `{full_name}` is archived"),
-                "ask its owner to unarchive it, or choose another repository".to_owned(),
-            ),
-            HostErrorKind::Protected { branch } => (
-                format!("branch `{branch}` of `{full_name}` is protected"),
-                "choose another branch, or change its protection".to_owned(),
-            ),
-            HostErrorKind::Rejected { .. } => (
+            HostErrorKind::Renamed { .. }
+            | HostErrorKind::Archived
+            | HostErrorKind::Protected { .. }
+            | HostErrorKind::Rejected { .. } => (
                 format!("GitHub rejected a request for `{full_name}`"),
                 error.kind.fix(),
             ),

@@ -159,17 +159,16 @@ fn serve<S: Read + Write>(mut connection: S, state: &Mutex<FakeGitHubState>, url
     let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
     let fault = routes::fault(&mut lock(), &request);
     let git = git::authorize(&mut lock(), &request, url);
-    let (response, body, is_mutation) = match git {
+    let (response, body, is_mutation) = if let Some(call) = git {
         // Without the lock: a push may take a while, and a hook of it may ask the API.
-        Some(call) => respond_to_git(call, &request, fault.as_ref()),
-        None => {
-            let mut state = lock();
-            let respond = routes::respond(&mut state, &request, url, fault.as_ref());
-            let (response, is_mutation) = respond;
-            drop(state);
-            let body = response.body.clone();
-            (response.into_raw(), body, is_mutation)
-        }
+        respond_to_git(call, &request, fault.as_ref())
+    } else {
+        let mut state = lock();
+        let respond = routes::respond(&mut state, &request, url, fault.as_ref());
+        let (response, is_mutation) = respond;
+        drop(state);
+        let body = response.body.clone();
+        (response.into_raw(), body, is_mutation)
     };
     let is_lost = fault.as_ref().is_some_and(GitHubFault::is_silent);
     lock().ledger.push(GitHubExchange {

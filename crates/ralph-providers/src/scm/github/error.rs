@@ -111,10 +111,9 @@ fn is_archived(message: &str) -> bool {
 
 /// Returns GitHub's message in one bounded line, with the reasons of a rejected value.
 fn message(body: &[u8]) -> String {
-    let body = match serde_json::from_slice::<ErrorBody>(body) {
-        Ok(body) => body,
+    let Ok(body) = serde_json::from_slice::<ErrorBody>(body) else {
         // A proxy or a load balancer answered.
-        Err(_) => return "no description".to_owned(),
+        return "no description".to_owned();
     };
     let reasons = body.errors.as_array().into_iter().flatten();
     let reasons = reasons.filter_map(|error| {

@@ -95,7 +95,6 @@ impl GitHubHost {
                 .read(&reply.value.default_branch, resource)
                 .await;
             match read {
-                Ok(()) => {}
                 Err(HostError {
                     kind: HostErrorKind::Forbidden { .. },
                     ..
@@ -103,7 +102,8 @@ impl GitHubHost {
                     readable.insert(name, GrantedAccess::None);
                 }
                 // A repository without commits has no such resource.
-                Err(HostError {
+                Ok(())
+                | Err(HostError {
                     kind: HostErrorKind::NotFound { .. } | HostErrorKind::Rejected { .. },
                     ..
                 }) => {}

@@ -239,9 +239,8 @@ impl IssueTracker for GitHubHost {
             self.client
                 .change::<Value>(Method::PATCH, url.clone(), body)
         };
-        let error = match change().await {
-            Ok(_) => return Ok(()),
-            Err(error) => error,
+        let Err(error) = change().await else {
+            return Ok(());
         };
         if !is_ambiguous(&error) {
             return Err(error.into());

@@ -204,9 +204,8 @@ impl GitHubHost {
             self.client
                 .graphql(document, variables, RequestEffect::Change)
         };
-        let error = match change().await {
-            Ok(_) => return Ok(()),
-            Err(error) => error,
+        let Err(error) = change().await else {
+            return Ok(());
         };
         if !is_ambiguous(&error) {
             return Err(error);
@@ -234,9 +233,8 @@ impl GitHubHost {
             self.client
                 .change::<GitHubPull>(Method::PATCH, url.clone(), Some(body.clone()))
         };
-        let error = match change().await {
-            Ok(_) => return Ok(()),
-            Err(error) => error,
+        let Err(error) = change().await else {
+            return Ok(());
         };
         if !is_ambiguous(&error) {
             return Err(error);

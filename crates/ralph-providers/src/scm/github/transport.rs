@@ -223,7 +223,7 @@ impl Transport {
             }
             // The clock spreads the clients well enough.
             let chance = self.clock.now().subsec_microsecond().unsigned_abs();
-            let wait = self.timing.retry_wait(attempt, u32::from(chance));
+            let wait = self.timing.retry_wait(attempt, chance);
             tokio::time::sleep(wait).await;
             attempt += 1;
         }

@@ -68,12 +68,12 @@ async fn every_state_of_a_check_has_a_conclusion() {
 
 #[tokio::test]
 async fn the_log_of_a_job_is_preferred_to_its_output() {
-    let test = HostTest::new();
+    let fixture = HostTest::new();
     let log = format!(
         "\u{feff}2026-03-01T08:00:00.1234567Z first\n{}2026-03-01T08:00:01.1234567Z error: the last line\n",
         "2026-03-01T08:00:00.1234567Z noise\n".repeat(5000)
     );
-    test.github.with_app(|app| {
+    fixture.github.with_app(|app| {
         app.set_check(
             COMMIT,
             FakeCheck::completed("test", "failure").with_log(&log),
@@ -89,7 +89,7 @@ async fn the_log_of_a_job_is_preferred_to_its_output() {
         );
         app.set_status(COMMIT, "zz/status", "failure");
     });
-    let host = test.host();
+    let host = fixture.host();
     let report = abilities(&host).checks(&commit()).await.unwrap();
     let [other, job, status] = report.checks.as_slice() else {
         panic!("{report:?}");
@@ -108,7 +108,7 @@ async fn the_log_of_a_job_is_preferred_to_its_output() {
     );
     let text = output(status.clone()).await;
     assert_eq!(text, "check `zz/status`: failure");
-    let ledger = test.github.ledger();
+    let ledger = fixture.github.ledger();
     let mut logs = ledger
         .iter()
         .filter(|each| each.operation().contains("/job-logs/"));
@@ -121,7 +121,7 @@ async fn the_log_of_a_job_is_preferred_to_its_output() {
             .contains_key("authorization")
     );
     // Without the permission, the output is used.
-    test.github.state().are_logs_denied = true;
+    fixture.github.state().are_logs_denied = true;
     let text = output(job.clone()).await;
     assert!(
         text.starts_with("check `test`: failure, see https://github.com/octo/app/actions/"),

@@ -124,8 +124,9 @@ pub(crate) fn draft(title: &str, body: &str) -> PullDraft {
 /// Returns the kind of a failed request.
 #[track_caller]
 pub(crate) fn kind<T: std::fmt::Debug>(result: Result<T, ScmError>) -> HostErrorKind {
-    match result.unwrap_err() {
-        ScmError::Host(HostError { kind, .. }) => kind,
-        other => panic!("not an error of the host: {other}"),
-    }
+    let error = result.unwrap_err();
+    let ScmError::Host(HostError { kind, .. }) = error else {
+        panic!("not an error of the host: {error}");
+    };
+    kind
 }

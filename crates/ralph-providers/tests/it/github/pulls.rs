@@ -167,8 +167,8 @@ async fn refusals_have_kinds() {
     assert!(abilities(&host).repository().await.unwrap().archived);
     test.github.state().fault = Some(GitHubFault::Blocked);
     let blocked = kind(abilities(&host).pull(1).await);
-    let text = "not permitted: blocked for legal reasons: Repository access blocked";
-    assert_eq!(blocked.to_string(), text);
+    let message = "not permitted: blocked for legal reasons: Repository access blocked";
+    assert_eq!(blocked.to_string(), message);
     test.github.state().fault = None;
     test.github.state().repositories.clear();
     let missing = kind(host.open(&draft("One", "text")).await);

@@ -46,9 +46,9 @@ async fn a_rejected_token_of_an_app_is_replaced_once() {
     assert_eq!(test.github.with_app(|app| app.pulls().len()), 1);
     let login = host.git_credential().unwrap().login().await.unwrap();
     assert_eq!(login.user, "x-access-token");
-    let text = format!("the token is {}", login.password.expose());
+    let shown = format!("the token is {}", login.password.expose());
     assert_eq!(
-        test.redactor.redact(&text),
+        test.redactor.redact(&shown),
         "the token is [REDACTED:GitHub_installation_token]"
     );
 }
