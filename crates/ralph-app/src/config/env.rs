@@ -348,7 +348,7 @@ impl Environment {
         self.get("no_proxy").or(self.get("NO_PROXY"))
     }
 
-    /// Returns the variables with proxies and certificates for git. Debian's git is built with GnuTLS
+    /// Returns the variables with proxies and certificates for git. Debian's git is built with `GnuTLS`
     /// and reads the certificates only from its own variables.
     pub fn transport_variables(&self) -> BTreeMap<String, String> {
         /// The variables with proxies.

@@ -164,12 +164,12 @@ impl HostGit {
             None => None,
         };
         let output = bounded::output_with_askpass(&mut command, name, server.as_ref()).await?;
-        successful_stdout(name, &output).map_err(|error| match error {
-            GitError::Failed { command, message } if is_rejection(&message) => {
-                GitError::Unauthorized { command, message }
+        match successful_stdout(name, &output) {
+            Err(GitError::Failed { command, message }) if is_rejection(&message) => {
+                Err(GitError::Unauthorized { command, message })
             }
-            other => other,
-        })
+            ended => ended,
+        }
     }
 }
 

@@ -123,11 +123,13 @@ struct GitHubLogin(Arc<GitHubClient>);
 #[async_trait]
 impl GitCredential for GitHubLogin {
     async fn login(&self) -> Result<GitLogin, ScmError> {
-        Ok(git_login(&*self.0.token_for_git().await?))
+        let token = self.0.token_for_git().await?;
+        Ok(git_login(&token))
     }
 
     async fn renew(&self) -> Result<GitLogin, ScmError> {
-        Ok(git_login(&*self.0.renewed_token_for_git().await?))
+        let token = self.0.renewed_token_for_git().await?;
+        Ok(git_login(&token))
     }
 }
 
