@@ -93,11 +93,8 @@ fn observed(run: ReadyRun, repository: &Arc<IssueRepository>, record: IssueRecor
 async fn default_base(repository: &IssueRepository) -> Option<BranchName> {
     let git = repository.app.git_read_only();
     let name = default_of_origin(&repository.path, &git).await?;
-    match BranchName::parse(&name) {
-        Ok(branch) => Some(branch),
-        // Git allows more names than a task.
-        Err(_) => None,
-    }
+    // Git allows more names than a task.
+    BranchName::parse(&name).into_iter().next()
 }
 
 /// Writes the task of an issue, and returns the request that runs it.

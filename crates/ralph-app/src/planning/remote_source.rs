@@ -20,7 +20,7 @@ pub(crate) async fn find_remote(
 ) -> Result<RemoteSource, AppError> {
     let base = task.contract.base_branch.as_ref();
     let search = RemoteSearch {
-        base: base.map(|base| base.as_str()),
+        base: base.map(ralph_core::task::BranchName::as_str),
         wanted: task.contract.branch(task.title.as_deref()),
         app,
     };

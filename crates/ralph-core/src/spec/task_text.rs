@@ -81,17 +81,13 @@ fn front_matter(spec: &Spec, task: &SpecTask) -> String {
         );
     }
     let branch = spec.branch.as_str();
-    let (prefix, slug) = match branch.rsplit_once('/') {
-        Some((prefix, slug)) => (format!("{prefix}/"), slug),
-        // Neither part of a task's branch name can be empty.
-        None => {
-            let first = branch.chars().next().map_or(0, char::len_utf8);
-            (branch[..first].to_owned(), &branch[first..])
-        }
-    };
+    // Neither part of a task's branch name can be empty.
+    let first = branch.chars().next().map_or(0, char::len_utf8);
+    let slug_start = branch.rfind('/').map_or(first, |slash| slash + 1);
+    let (prefix, slug) = branch.split_at(slug_start);
     push_line(
         &mut front,
-        &format!("target_branch_prefix: {}", quoted(&prefix)),
+        &format!("target_branch_prefix: {}", quoted(prefix)),
     );
     push_line(&mut front, &format!("target_branch_slug: {}", quoted(slug)));
     match task.engine {
