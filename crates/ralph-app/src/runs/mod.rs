@@ -37,6 +37,7 @@ pub use cost::{CostGrouping, CostReport, CostRow, CostTotals, cost_report};
 pub use create_run::UnfinishedRunPolicy;
 pub use details::{BudgetEntry, CheckboxEntry, RunBudgets, RunDetails, VerifiedCommit};
 pub use disk_use::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
+pub use ralph_engine::setup::SetupGarbageScope;
 pub use followed_runs::{DescribeActivity, FollowedRuns, RunActivity};
 pub use notify::Notifier;
 pub use orphans::{ORPHANED, OrphanedRun, OrphanedRuns, SavedRun};
