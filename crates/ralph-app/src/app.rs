@@ -18,6 +18,7 @@ use crate::error::AppError;
 use crate::providers::model_keys::StoredModelKeys;
 use crate::providers::models::ModelFactory;
 use crate::providers::{self, Providers};
+use crate::scm::TypedHosts;
 use crate::tokens::{StoreSelection, TokenSources, TokenStorage};
 
 /// The search path for programs if the environment sets none.
@@ -32,6 +33,8 @@ pub struct App {
     redactor: Redactor,
     /// The stored credentials that models use; all contexts share them.
     model_keys: Arc<OnceLock<StoredModelKeys>>,
+    /// The source hosts that the user named on the command line; all contexts share them.
+    typed_hosts: Arc<TypedHosts>,
 }
 
 impl App {
@@ -44,6 +47,7 @@ impl App {
             environment,
             clock: SystemClock::new(),
             model_keys: Arc::default(),
+            typed_hosts: Arc::default(),
         }
     }
 
@@ -55,6 +59,7 @@ impl App {
             clock: self.clock,
             redactor: self.redactor.clone(),
             model_keys: self.model_keys.clone(),
+            typed_hosts: self.typed_hosts.clone(),
         };
         for (name, value) in app.environment.secrets() {
             app.redactor.learn(&name, Secret::new(value));
@@ -70,6 +75,11 @@ impl App {
     /// Returns the machine's clock.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(self.clock)
+    }
+
+    /// Returns the source hosts that the user named on the command line.
+    pub fn typed_hosts(&self) -> &TypedHosts {
+        &self.typed_hosts
     }
 
     /// Opens the state directory.

@@ -61,15 +61,11 @@ async fn run_baseline(run: &mut Run) -> Result<(), RunError> {
         return Ok(());
     }
     let commit = run.recorder.state().plan.base.clone();
-    let file = run
-        .recorder
-        .dir
-        .baselines()
-        .join(baseline_file_name(
-            run.recorder.state(),
-            run.bench.setup.as_ref(),
-            &commands,
-        ));
+    let file = run.recorder.dir.baselines().join(baseline_file_name(
+        run.recorder.state(),
+        run.bench.setup.as_ref(),
+        &commands,
+    ));
     let (results, cached) = if let Some(results) = load_cached(&file) {
         (results, true)
     } else {

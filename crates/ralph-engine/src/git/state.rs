@@ -128,7 +128,9 @@ impl SandboxGit<'_> {
         let argv = ["sh", "-c", script, "sh"].into_iter();
         let argv = argv.chain(paths.iter().map(String::as_str));
         let exec = Exec::argv(argv, TIMEOUT);
-        Ok(Digest::compute(&self.exec_checked("hash-object", exec).await?))
+        Ok(Digest::compute(
+            &self.exec_checked("hash-object", exec).await?,
+        ))
     }
 
     async fn git_on_paths(&self, command: &[&str], paths: &[String]) -> Result<(), RunError> {

@@ -56,9 +56,8 @@ impl SetupGarbage {
         let mut results = Vec::new();
         let mut files = Vec::new();
         for file in all_files(&directory)? {
-            let run = owner(&file.name).map(|run| {
-                RunId::parse(run).map_or(SetupRunState::Ended, |run| run_state(&run))
-            });
+            let run = owner(&file.name)
+                .map(|run| RunId::parse(run).map_or(SetupRunState::Ended, |run| run_state(&run)));
             let is_temporary = file.name.strip_suffix(TEMPORARY_SUFFIX).is_some();
             let is_garbage = if is_temporary {
                 run != Some(SetupRunState::Working)
@@ -125,12 +124,8 @@ fn surplus(mut results: Vec<SetupResult>, most: usize, most_bytes: u64) -> Vec<S
             same_run.count()
         });
         // The newest one stays, whatever its size.
-        let is_too_large =
-            !kept.is_empty() && kept_bytes.saturating_add(entry.bytes) > most_bytes;
-        if kept.len() >= most
-            || is_too_large
-            || own >= MAX_OWN_RESULTS
-            || is_expired(entry.created)
+        let is_too_large = !kept.is_empty() && kept_bytes.saturating_add(entry.bytes) > most_bytes;
+        if kept.len() >= most || is_too_large || own >= MAX_OWN_RESULTS || is_expired(entry.created)
         {
             surplus.push(entry.clone());
         } else {
@@ -187,8 +182,13 @@ mod tests {
         garbage.remove().unwrap();
         assert!(!copy.exists() && shared.exists() && marker.exists());
         set_age(&shared, MAX_AGE + Duration::from_mins(1));
-        assert_eq!(find(SetupGarbageScope::Unused, SetupRunState::Open).bytes(), 6);
-        find(SetupGarbageScope::All, SetupRunState::Open).remove().unwrap();
+        assert_eq!(
+            find(SetupGarbageScope::Unused, SetupRunState::Open).bytes(),
+            6
+        );
+        find(SetupGarbageScope::All, SetupRunState::Open)
+            .remove()
+            .unwrap();
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
     }
 

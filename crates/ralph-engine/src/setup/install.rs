@@ -180,9 +180,7 @@ impl SetupJob<'_> {
     fn shared_checkout(&self) -> Option<&CheckoutIdentity> {
         match self.origin {
             // Installed programs contain the path of the sandbox.
-            SetupOrigin::Checkout(checkout) => {
-                self.sandbox.has_fixed_paths().then_some(checkout)
-            }
+            SetupOrigin::Checkout(checkout) => self.sandbox.has_fixed_paths().then_some(checkout),
             SetupOrigin::Workspace => None,
         }
     }

@@ -109,9 +109,7 @@ fn is_settled(run: &Run, digest: &Digest) -> bool {
     let failed = run.bench.failed_setup.as_ref();
     run.recorder.state().setup.as_ref() == Some(digest)
         || run.bench.settled_setup.as_ref() == Some(digest)
-        || failed.is_some_and(|failed| {
-            failed.digest == *digest && failed.attempts >= MAX_ATTEMPTS
-        })
+        || failed.is_some_and(|failed| failed.digest == *digest && failed.attempts >= MAX_ATTEMPTS)
 }
 
 /// Counts the failures to install the same dependencies.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
-use ralph_app::runs::{GcEntry, GcMode, GcReport, GcVerdict, SetupGarbageScope, SharedObjects, collect_garbage};
+use ralph_app::runs::{
+    GcEntry, GcMode, GcReport, GcVerdict, SetupGarbageScope, SharedObjects, collect_garbage,
+};
 
 use super::context::Context;
 use super::duration;

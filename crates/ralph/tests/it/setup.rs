@@ -134,7 +134,11 @@ fn a_set_up_that_fails_once_is_repeated() {
 fn a_set_up_that_fails_only_in_clean_rooms_pauses() {
     let broken = [
         work(),
-        vec![write("install.sh", "exit 3\n"), run("git add -A"), commit("B")],
+        vec![
+            write("install.sh", "exit 3\n"),
+            run("git add -A"),
+            commit("B"),
+        ],
     ];
     let project = Project::new()
         .set("setup_command", "'sh install.sh'")
