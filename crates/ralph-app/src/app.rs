@@ -18,8 +18,8 @@ use crate::error::AppError;
 use crate::providers::model_keys::StoredModelKeys;
 use crate::providers::models::ModelFactory;
 use crate::providers::{self, Providers};
-use crate::scm::TypedHosts;
 use crate::tokens::{StoreSelection, TokenSources, TokenStorage};
+use crate::typed_hosts::TypedHosts;
 
 /// The search path for programs if the environment sets none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";

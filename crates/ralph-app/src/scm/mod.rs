@@ -3,16 +3,13 @@
 //! - [`check_repository`] is `ralph scm check`. Its result is a [`ScmReport`].
 //! - `credential` searches the places of a GitHub credential, `permissions` compares the granted
 //!   permissions with the needed ones, `failure` explains errors of the API.
-//! - [`TypedHosts`] are the hosts that the user named on the command line.
 
 mod check;
 mod credential;
 mod failure;
 mod permissions;
 mod report;
-mod typed_hosts;
 
 pub use check::check_repository;
 pub use permissions::{GrantedAccess, PermissionCheck};
 pub use report::{GitHubReport, LocalReport, ScmReport};
-pub use typed_hosts::TypedHosts;

@@ -20,7 +20,7 @@ impl TypedHosts {
     }
 
     /// Returns whether the user named the host of a repository.
-    pub(super) fn contains(&self, repo: &RemoteRepo) -> bool {
+    pub(crate) fn contains(&self, repo: &RemoteRepo) -> bool {
         let hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         hosts.contains(&repo.authority())
     }
