@@ -263,7 +263,7 @@ impl PendingAdoption {
         }
         let adopted = match self.orphan.saved.clone() {
             Some(saved) if !options.has_plan_options() => {
-                self.adopt_saved(&saved, &dir, (app, &providers)).await
+                Box::pin(self.adopt_saved(&saved, &dir, (app, &providers))).await
             }
             Some(_) => Err(AppError::usage(
                 "`--agent`, `--model` and `--profile` cannot be used",

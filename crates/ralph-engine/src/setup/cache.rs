@@ -326,7 +326,7 @@ pub(super) mod tests {
         let cache = cache(directory.path(), "260301-100000-0001");
         let (inputs, base) = (Digest::compute(b"inputs"), checkout("b", true));
         let stored = put(directory.path(), &cache.prefix(&inputs, &base), b"shared");
-        set_age(&stored, MAX_AGE - Duration::from_mins(5));
+        set_age(&stored, MAX_AGE / 2);
         assert_eq!(cache.find(&inputs, &base), Some(stored.clone()));
         let entry = entries(directory.path()).unwrap().remove(0);
         assert!(entry.used > entry.created + Duration::from_hours(24));

@@ -150,3 +150,44 @@ fn is_missing(error: &SandboxError) -> bool {
             | SandboxError::TooLarge { .. }
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::run_fixture::RunFixture;
+
+    #[tokio::test]
+    async fn files_beyond_those_that_are_read_one_by_one_are_part_of_the_digest() {
+        let fixture = RunFixture::new("").await;
+        let files: Vec<String> = (100..100 + MAX_DEPENDENCY_FILES + 5)
+            .map(|number| format!("{number}/go.sum"))
+            .collect();
+        let write = |path: &str, text: &str| {
+            let path = fixture.workspace().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        files.iter().for_each(|path| write(path, "one\n"));
+        let setup = SetupPlan {
+            command: "true".into(),
+            source: SetupSource::Task,
+            files: files.clone(),
+            registries: Vec::new(),
+        };
+        let digest = async || {
+            let (sandbox, state) = (&fixture.run.bench.sandbox, fixture.run.recorder.state());
+            let inputs = SetupInputs::read(&**sandbox, &setup, &state.plan).await;
+            inputs.unwrap().digest()
+        };
+        let before = digest().await;
+        assert_eq!(digest().await, before);
+        let last = files.last().unwrap();
+        write(last, "two\n");
+        let changed = digest().await;
+        assert_ne!(changed, before);
+        fs::remove_file(fixture.workspace().join(last)).unwrap();
+        assert_ne!(digest().await, changed);
+    }
+}
