@@ -169,7 +169,9 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        files.iter().for_each(|path| write(path, "one\n"));
+        for path in &files {
+            write(path, "one\n");
+        }
         let setup = SetupPlan {
             command: "true".into(),
             source: SetupSource::Task,

@@ -214,8 +214,8 @@ fn a_credential_of_the_environment_is_only_for_hosts_that_the_user_chose() {
     let project = test.ralph.project();
     fs::write(project.join("authority.pem"), certificate.authority()).unwrap();
     let url = format!("{}/octo/app", server.url());
-    git(&project, &["init", "--quiet"]);
-    git(&project, &["remote", "add", "origin", &url]);
+    git(project, &["init", "--quiet"]);
+    git(project, &["remote", "add", "origin", &url]);
     let check = |api: Option<&str>, args: &[&str]| {
         let mut command = test.command(&[&["scm", "check"], args].concat());
         command.env_remove("GITHUB_API_URL");
