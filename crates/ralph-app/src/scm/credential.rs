@@ -131,6 +131,10 @@ pub(super) async fn find_credential(
         return Ok(found);
     }
     let gh = match gh_login(app.search_path(), repo.host()).await {
+        // The login is for the host, and must not reach an API on another one.
+        Ok(GhLogin::Token(_)) if !is_same_host(repo, api) && !api.is_on_this_machine() => {
+            format!("whose login is not for {api}")
+        }
         Ok(GhLogin::Token(token)) => {
             return found_token(token, CredentialSource::Gh, app);
         }
@@ -159,6 +163,11 @@ pub(super) async fn find_credential(
     ))
 }
 
+/// Returns whether an API belongs to the host of a repository.
+fn is_same_host(repo: &RemoteRepo, api: &BaseUrl) -> bool {
+    api.host() == repo.host() || api.host() == format!("api.{}", repo.host())
+}
+
 /// Whether the user chose the host of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HostBinding {
@@ -176,8 +185,7 @@ impl HostBinding {
         // A repository's files cannot set these addresses.
         let is_configured = app.environment().github_api_url().is_some()
             || !app.settings()?.github.api_url.is_empty();
-        let prefixed = format!("api.{}", repo.host());
-        let is_same_host = api.host() == repo.host() || api.host() == prefixed;
+        let is_same_host = is_same_host(repo, api);
         let is_chosen = repo.is_on_github_com()
             || (is_configured && is_same_host)
             || app.typed_hosts().contains(repo);

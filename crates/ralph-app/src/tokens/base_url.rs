@@ -53,6 +53,11 @@ impl BaseUrl {
         })
     }
 
+    /// Returns whether the server is on this machine.
+    pub fn is_on_this_machine(&self) -> bool {
+        is_loopback(&self.host)
+    }
+
     /// Returns the address as text.
     pub fn as_str(&self) -> &str {
         &self.text

@@ -113,6 +113,12 @@ impl RepositoryMirror {
         locks::remove_stale_locks(self.path()).await?;
         self.remove_partial_packs()?;
         match fetch_commit(&self.repo, source, reference, commit).await {
+            // The network is the likely cause, and a rebuild would fetch the whole repository.
+            Err(error @ GitError::Failed { .. })
+                if source.starts_with("https://") && self.is_intact().await =>
+            {
+                return Err(error);
+            }
             Err(GitError::Failed { command, message }) => {
                 tracing::warn!("rebuilding a mirror, because git {command} failed: {message}");
                 self.rebuild(source, reference, commit).await?;
@@ -121,6 +127,17 @@ impl RepositoryMirror {
         }
         self.repo.repack_if_needed().await;
         Ok(self.repo.sync()?)
+    }
+
+    /// Returns whether git can read all commits and trees of the mirror.
+    async fn is_intact(&self) -> bool {
+        let check = [
+            "fsck",
+            "--connectivity-only",
+            "--no-dangling",
+            "--no-progress",
+        ];
+        self.repo.run(&check).await.is_ok()
     }
 
     /// Builds the mirror anew in another directory and swaps the two. Base commits of other runs are

@@ -39,6 +39,7 @@ pub(super) fn respond(
             Some((_, check)) => call.list.page(&annotations(&check)),
             None => GitHubResponse::not_found(),
         },
+        ("GET", ["actions", "runs"]) => workflow_runs(repo, call),
         ("GET", ["actions", "jobs", id, "logs"]) => match find(repo, id) {
             Some((
                 _,
@@ -87,6 +88,25 @@ fn check_runs(repo: &FakeRepo, revision: &str, call: &GitHubCall<'_>) -> GitHubR
         .map(|check| check_body(repo, &commit, check, call));
     call.list
         .counted_page("check_runs", &bodies.collect::<Vec<_>>())
+}
+
+/// Responds with a run of a workflow for each check.
+fn workflow_runs(repo: &FakeRepo, call: &GitHubCall<'_>) -> GitHubResponse {
+    let commit = call.list.parameter("head_sha").unwrap_or_default();
+    let checks = repo.checks.get(&commit).into_iter().flatten();
+    let runs = checks.map(|check| {
+        let status = if check.conclusion.is_some() {
+            "completed"
+        } else {
+            "in_progress"
+        };
+        json!({
+            "id": check.id, "name": check.name, "status": status, "conclusion": check.conclusion,
+            "html_url": format!("https://github.com/{}/actions/runs/{}", repo.full_name, check.id),
+        })
+    });
+    call.list
+        .counted_page("workflow_runs", &runs.collect::<Vec<_>>())
 }
 
 fn check_body(repo: &FakeRepo, commit: &str, check: &FakeCheck, call: &GitHubCall<'_>) -> Value {

@@ -115,6 +115,10 @@ fn create(
         .unwrap_or_default()
         .to_owned();
     let head = head.strip_prefix(&format!("{owner}:")).unwrap_or(head);
+    if call.body["draft"] == true && !context.are_drafts_supported {
+        let message = "Draft pull requests are not supported in this repository.";
+        return GitHubResponse::error(422, message);
+    }
     let Some(commit) = repo.head(head) else {
         return invalid("head", "");
     };

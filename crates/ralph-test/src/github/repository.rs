@@ -32,6 +32,7 @@ pub(super) fn respond(
     let context = RepoContext {
         settings,
         are_branches_protected: state.are_branches_protected,
+        are_drafts_supported: state.are_drafts_supported,
         are_logs_denied: state.are_logs_denied,
     };
     let login = match call.token {
@@ -56,6 +57,7 @@ pub(super) fn respond(
 pub(super) struct RepoContext {
     pub(super) settings: Value,
     are_branches_protected: bool,
+    pub(super) are_drafts_supported: bool,
     pub(super) are_logs_denied: bool,
 }
 

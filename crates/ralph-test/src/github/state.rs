@@ -60,6 +60,8 @@ pub struct FakeGitHubState {
     pub renamed: BTreeMap<String, String>,
     /// Whether the default branches are protected.
     pub are_branches_protected: bool,
+    /// Whether the plan of the account includes draft pull requests.
+    pub are_drafts_supported: bool,
     /// A fault of every request until it is removed.
     pub fault: Option<GitHubFault>,
     /// Faults of some requests; the first rule that matches applies.
@@ -94,6 +96,7 @@ impl Default for FakeGitHubState {
             repositories: BTreeMap::from([("octo/app".into(), repository)]),
             renamed: BTreeMap::new(),
             are_branches_protected: false,
+            are_drafts_supported: true,
             fault: None,
             rules: Vec::new(),
             clock_ahead: 0,

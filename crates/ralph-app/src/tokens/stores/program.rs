@@ -72,6 +72,16 @@ impl KeyringProgramOutput {
     }
 }
 
+/// `gh` would return the tokens of these variables for a host that it has no login for.
+const TOKEN_VARIABLES: [&str; 6] = [
+    "GH_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_ENTERPRISE_TOKEN",
+    "GITHUB_ENTERPRISE_TOKEN",
+    "GH_HOST",
+    "CODESPACES",
+];
+
 /// Runs a program with this input. Arguments must not contain secrets, because other users can see
 /// them.
 pub(super) async fn run(
@@ -98,7 +108,11 @@ async fn exchange(
     arguments: &[&OsStr],
     input: &Secret,
 ) -> io::Result<KeyringProgramOutput> {
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    for variable in TOKEN_VARIABLES {
+        command.env_remove(variable);
+    }
+    let mut child = command
         .args(arguments)
         .env("PATH", search_path)
         .stdin(Stdio::piped())

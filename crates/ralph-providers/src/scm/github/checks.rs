@@ -9,7 +9,7 @@ use ralph_core::pull_text::cut;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::host::{GitHubHost, is_ambiguous};
+use super::host::{GitHubHost, is_ambiguous, is_forbidden};
 use super::transport::{ApiRequest, RequestEffect};
 
 /// The longest description of a status, in characters.
@@ -39,6 +39,34 @@ struct CheckRunOutput {
     title: Option<String>,
     summary: Option<String>,
     text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct WorkflowRunPage {
+    workflow_runs: Vec<WorkflowRun>,
+}
+
+/// A run of a workflow, which has several check runs.
+#[derive(Deserialize)]
+struct WorkflowRun {
+    name: Option<String>,
+    status: Option<String>,
+    conclusion: Option<String>,
+    html_url: String,
+}
+
+impl WorkflowRun {
+    fn into_check(self) -> HostCheck {
+        let status = self.status.unwrap_or_else(|| "queued".to_owned());
+        let conclusion = self.conclusion.filter(|_| status == "completed");
+        HostCheck {
+            id: None,
+            name: self.name.unwrap_or_else(|| "workflow".to_owned()),
+            url: Some(self.html_url),
+            conclusion: conclusion.as_deref().map(conclude),
+            state: conclusion.unwrap_or(status),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -110,7 +138,11 @@ impl GitHubHost {
             .pages(url, RequestEffect::Read, |page: CheckRunPage| {
                 page.check_runs
             });
-        let runs = runs.await?.into_iter().map(CheckRun::into_check);
+        let runs: Vec<HostCheck> = match runs.await {
+            Ok(runs) => runs.into_iter().map(CheckRun::into_check).collect(),
+            Err(error) if is_forbidden(&error) => self.read_workflow_runs(commit).await?,
+            Err(error) => return Err(error),
+        };
         let url = self
             .client
             .repo_url(&["commits", commit.as_str(), "status"]);
@@ -118,9 +150,27 @@ impl GitHubHost {
             .client
             .pages(url, RequestEffect::Read, |page: StatusPage| page.statuses);
         let statuses = statuses.await?.into_iter().map(StatusOfCommit::into_check);
-        let mut checks: Vec<HostCheck> = runs.chain(statuses).collect();
+        let mut checks: Vec<HostCheck> = runs.into_iter().chain(statuses).collect();
         checks.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(CheckReport { checks })
+    }
+
+    /// Returns the runs of workflows, for a token that cannot read checks: GitHub has no such permission for
+    /// fine-grained tokens.
+    async fn read_workflow_runs(&self, commit: &CommitId) -> Result<Vec<HostCheck>, HostError> {
+        let mut url = self.client.repo_url(&["actions", "runs"]);
+        url.query_pairs_mut()
+            .append_pair("head_sha", commit.as_str());
+        let runs = self
+            .client
+            .pages(url, RequestEffect::Read, |page: WorkflowRunPage| {
+                page.workflow_runs
+            });
+        Ok(runs
+            .await?
+            .into_iter()
+            .map(WorkflowRun::into_check)
+            .collect())
     }
 
     /// Returns the end of a check's log, or else its output.

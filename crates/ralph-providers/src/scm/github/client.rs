@@ -218,7 +218,7 @@ impl GitHubClient {
         let mut next = Some(url);
         for _ in 0..MAX_PAGES {
             let Some(url) = next.take() else {
-                break;
+                return Ok(all);
             };
             let request = ApiRequest {
                 effect,
@@ -229,7 +229,15 @@ impl GitHubClient {
             all.extend(entries(page.value));
             next = page.next_page;
         }
-        Ok(all)
+        match next {
+            // Something would be created again, because its first copy is on a later page.
+            Some(url) if effect == RequestEffect::ReadFresh => {
+                let why = format!("the list has more than {MAX_PAGES} pages");
+                let kind = HostErrorKind::Unexpected { why };
+                Err(self.transport.error(&ApiRequest::get(url), None, kind))
+            }
+            Some(_) | None => Ok(all),
+        }
     }
 
     /// Changes something, once.
@@ -259,7 +267,8 @@ impl GitHubClient {
         };
         let response = self.call(&request).await?;
         let reply: GraphQlReply = self.parse(&request, &response)?.value;
-        if let Some(kind) = kind_of_graphql(&reply.errors, self.transport.now()) {
+        if let Some(kind) = kind_of_graphql(&reply.errors, &response.headers, self.transport.now())
+        {
             if let HostErrorKind::RateLimited { until } = kind {
                 self.transport.set_limit(until);
             }

@@ -1,9 +1,11 @@
 //! Converts failures of GitHub's API to the kinds of the port.
 
 use hyper::StatusCode;
-use hyper::header::HeaderMap;
+use hyper::header::{DATE, HeaderMap};
+use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::{SignedDuration, Timestamp};
 use ralph_core::ports::HostErrorKind;
+use ralph_guest::available;
 use serde::Deserialize;
 
 use super::response::header;
@@ -86,7 +88,11 @@ pub(super) fn kind_of_response(
 }
 
 /// Returns the kind of the first error of a GraphQL document.
-pub(super) fn kind_of_graphql(errors: &[GraphQlError], now: Timestamp) -> Option<HostErrorKind> {
+pub(super) fn kind_of_graphql(
+    errors: &[GraphQlError],
+    headers: &HeaderMap,
+    now: Timestamp,
+) -> Option<HostErrorKind> {
     let error = errors.first()?;
     let message = one_line(&error.message);
     Some(match error.kind.as_deref() {
@@ -98,7 +104,8 @@ pub(super) fn kind_of_graphql(errors: &[GraphQlError], now: Timestamp) -> Option
             sso_url: None,
         },
         Some("RATE_LIMITED" | "RATE_LIMIT") => HostErrorKind::RateLimited {
-            until: end_of_wait(DEFAULT_WAIT_SECONDS, now),
+            until: limit_end(headers, &message, now)
+                .unwrap_or_else(|| end_of_wait(DEFAULT_WAIT_SECONDS, now)),
         },
         Some("SERVICE_UNAVAILABLE" | "INTERNAL") => HostErrorKind::Unavailable { cause: message },
         Some(_) | None => HostErrorKind::Rejected { message },
@@ -137,8 +144,10 @@ fn limit_end(headers: &HeaderMap, message: &str, now: Timestamp) -> Option<Times
     let seconds = if let Some(seconds) = number("retry-after") {
         seconds
     } else if number("x-ratelimit-remaining") == Some(0) {
+        // The reset is a time of the server's clock.
+        let server = sent_at(headers).unwrap_or(now);
         number("x-ratelimit-reset").map_or(DEFAULT_WAIT_SECONDS, |reset| {
-            reset.saturating_sub(now.as_second())
+            reset.saturating_sub(server.as_second())
         })
     } else if message.contains("rate limit") {
         DEFAULT_WAIT_SECONDS
@@ -146,6 +155,12 @@ fn limit_end(headers: &HeaderMap, message: &str, now: Timestamp) -> Option<Times
         return None;
     };
     Some(end_of_wait(seconds, now))
+}
+
+/// Returns the time at which the server sent a response.
+pub(super) fn sent_at(headers: &HeaderMap) -> Option<Timestamp> {
+    let date = header(headers, DATE.as_str())?;
+    available(DateTimeParser::new().parse_timestamp(date))
 }
 
 fn end_of_wait(seconds: i64, now: Timestamp) -> Timestamp {

@@ -14,6 +14,7 @@ use ralph_core::secret::Secret;
 use tokio::sync::OnceCell;
 
 use super::client::GitHubClient;
+use super::operations::ReadableResource;
 use super::permissions::{
     GrantedAccess, PermissionCheck, access_of_installation, access_of_scopes, compare,
     needed_names, probe_of,
@@ -90,10 +91,15 @@ impl GitHubHost {
             let Some(resource) = probe_of(name) else {
                 continue;
             };
-            let read = self
-                .client
-                .read(&reply.value.default_branch, resource)
-                .await;
+            let branch = &reply.value.default_branch;
+            let mut read = self.client.read(branch, resource).await;
+            if resource == ReadableResource::Checks && read.as_ref().is_err_and(is_forbidden) {
+                // A fine-grained token cannot read checks; the runs of workflows replace them.
+                read = self
+                    .client
+                    .read(branch, ReadableResource::WorkflowRuns)
+                    .await;
+            }
             match read {
                 Err(HostError {
                     kind: HostErrorKind::Forbidden { .. },
@@ -280,6 +286,11 @@ pub(super) fn parse_commit(sha: &str) -> Result<CommitId, HostError> {
             why: "a commit has no valid id".to_owned(),
         },
     })
+}
+
+/// Returns whether the credential does not permit a request.
+pub(super) fn is_forbidden(error: &HostError) -> bool {
+    matches!(error.kind, HostErrorKind::Forbidden { .. })
 }
 
 /// Returns whether a request may have been performed although it failed.

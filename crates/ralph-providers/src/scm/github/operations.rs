@@ -87,6 +87,8 @@ pub enum ReadableResource {
     Checks,
     /// The commit statuses of a branch: `statuses`.
     Statuses,
+    /// The runs of workflows: `actions`.
+    WorkflowRuns,
 }
 
 impl ReadableResource {
@@ -98,13 +100,14 @@ impl ReadableResource {
             Self::Issues => vec!["issues"],
             Self::Checks => vec!["commits", branch, "check-runs"],
             Self::Statuses => vec!["commits", branch, "status"],
+            Self::WorkflowRuns => vec!["actions", "runs"],
         }
     }
 
     /// Returns whether the response is a list, whose length can be chosen.
     pub(super) fn is_list(self) -> bool {
         match self {
-            Self::PullRequests | Self::Issues | Self::Checks => true,
+            Self::PullRequests | Self::Issues | Self::Checks | Self::WorkflowRuns => true,
             Self::Contents | Self::Statuses => false,
         }
     }

@@ -137,7 +137,17 @@ impl GitHubHost {
             "draft": draft.state == PullState::Draft,
         });
         let url = self.client.repo_url(&["pulls"]);
-        let created = self.client.change(Method::POST, url, Some(body)).await;
+        let mut created = self
+            .client
+            .change(Method::POST, url.clone(), Some(body.clone()))
+            .await;
+        if created.as_ref().is_err_and(lacks_drafts) {
+            // The marker in the body still records a draft, so that no update tries to make it one.
+            tracing::info!("the repository has no draft pull requests");
+            let mut body = body;
+            body["draft"] = json!(false);
+            created = self.client.change(Method::POST, url, Some(body)).await;
+        }
         let opened: GitHubPull = match created {
             Ok(opened) => opened,
             Err(error) if is_ambiguous(&error) || is_rejected(&error) => {
@@ -274,6 +284,12 @@ impl GitHubHost {
 #[derive(Deserialize)]
 struct PullFile {
     filename: String,
+}
+
+/// Returns whether the plan of a private repository does not include draft pull requests.
+fn lacks_drafts(error: &HostError) -> bool {
+    let text = "draft pull requests are not supported";
+    matches!(&error.kind, HostErrorKind::Rejected { message } if message.to_ascii_lowercase().contains(text))
 }
 
 fn is_rejected(error: &HostError) -> bool {

@@ -115,12 +115,16 @@ fn rate_limit(headers: &HeaderMap) -> Option<RateLimit> {
     })
 }
 
-/// Returns the next page of a list: `Link: <…>; rel="next"`, on the same server.
+/// Returns the next page of a list: `Link: <…>; rel="next"`. A server behind another name links to its own
+/// name; the page is requested from the API's address all the same.
 fn next_page(headers: &HeaderMap, url: &Url) -> Option<Url> {
     let links = header(headers, LINK.as_str())?.split(',');
     let mut next = links.filter(|link| link.contains("rel=\"next\""));
     let link = next.next()?.trim();
     let target = link.strip_prefix('<')?.split('>').next()?;
     let target = available(Url::parse(target))?;
-    (target.origin() == url.origin()).then_some(target)
+    let mut next = url.clone();
+    next.set_path(target.path());
+    next.set_query(target.query());
+    Some(next)
 }

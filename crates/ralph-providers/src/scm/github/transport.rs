@@ -5,19 +5,16 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, IF_NONE_MATCH,
-};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use hyper::{Method, Request};
 use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimeParser;
 use ralph_core::ports::{Clock, HostError, HostErrorKind};
 use ralph_core::secret::Secret;
 use ralph_guest::available;
 use serde_json::Value;
 use url::Url;
 
-use super::error::{kind_of_http, kind_of_response};
+use super::error::{kind_of_http, kind_of_response, sent_at};
 use super::etag::ResponseCache;
 use super::pace::{GitHubTiming, MutationPace};
 use super::response::{ReadResponse, header};
@@ -326,7 +323,9 @@ impl Transport {
     /// Sends no request before a time.
     pub(super) fn set_limit(&self, until: Timestamp) {
         let limit = self.limited_until.lock();
-        *limit.unwrap_or_else(PoisonError::into_inner) = Some(until);
+        let mut limit = limit.unwrap_or_else(PoisonError::into_inner);
+        // A response that was sent earlier may name an earlier end.
+        *limit = limit.max(Some(until));
     }
 
     /// Adds the request to an error. A rejected credential may be caused by a wrong clock.
@@ -365,9 +364,7 @@ impl Transport {
 
     /// Returns by how many seconds this machine's clock is ahead of the server's.
     fn skew(&self, headers: &HeaderMap) -> Option<i64> {
-        let date = header(headers, DATE.as_str())?;
-        let date = available(DateTimeParser::new().parse_timestamp(date))?;
-        Some(self.clock.now().as_second() - date.as_second())
+        Some(self.clock.now().as_second() - sent_at(headers)?.as_second())
     }
 
     /// Returns the end of a file on another server, which gets no credential.

@@ -2,7 +2,9 @@
 
 use ralph_core::id::CommitId;
 use ralph_core::ports::{CheckConclusion, CommitState, CommitStatus, HostCheck, ReviewVerdict};
-use ralph_test::FakeCheck;
+use ralph_core::secret::Secret;
+use ralph_providers::scm::github::GitHubCredential;
+use ralph_test::{FakeCheck, FakeGitHubToken};
 
 use super::fixture::{COMMIT, HostTest, abilities};
 
@@ -64,6 +66,39 @@ async fn every_state_of_a_check_has_a_conclusion() {
     }
     assert_eq!(report.checks.len(), runs.len() + statuses.len());
     assert_eq!((report.failed().count(), report.pending().count()), (8, 2));
+}
+
+#[tokio::test]
+async fn the_runs_of_workflows_replace_checks_that_the_token_cannot_read() {
+    let test = HostTest::new();
+    test.github.with_app(|app| {
+        app.set_check(COMMIT, FakeCheck::completed("build", "failure"));
+        app.set_check(COMMIT, FakeCheck::running("test"));
+    });
+    let value = format!("github_pat_{}", "c4N4ry".repeat(6));
+    for (denied, expected) in [
+        (&["checks"][..], Ok(vec!["failure", "in_progress"])),
+        (&["checks", "actions"], Err(vec!["checks"])),
+    ] {
+        let token = FakeGitHubToken::FineGrained(denied);
+        test.github.add_token(&value, token);
+        let host = test.host_with(GitHubCredential::Token(Secret::new(value.clone())));
+        let missing = abilities(&host).validate().await.unwrap().missing;
+        let report = abilities(&host).checks(&commit()).await;
+        match expected {
+            Ok(states) => {
+                assert_eq!(missing, [""; 0]);
+                let checks = report.unwrap().checks;
+                let seen: Vec<&str> = checks.iter().map(|check| &*check.state).collect();
+                assert_eq!(seen, states);
+            }
+            Err(names) => {
+                let is_named = |name: &&str| missing.iter().any(|line| line.contains(name));
+                assert!(names.iter().all(is_named), "{missing:?}");
+                assert!(report.is_err());
+            }
+        }
+    }
 }
 
 #[tokio::test]

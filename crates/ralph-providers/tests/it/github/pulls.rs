@@ -41,6 +41,22 @@ async fn a_pull_request_is_opened_updated_and_marked_ready() {
 }
 
 #[tokio::test]
+async fn a_repository_without_drafts_gets_a_pull_request_that_is_ready() {
+    let test = HostTest::new();
+    test.github.state().are_drafts_supported = false;
+    let host = test.host();
+    let opened = host.open(&draft("One", "text")).await.unwrap();
+    assert_eq!((opened.number, opened.state), (1, PullState::Open));
+    host.update(1, &draft("One", "new text")).await.unwrap();
+    host.update(1, &ready("One", "last text")).await.unwrap();
+    let mutations = test.github.mutations();
+    assert!(
+        !mutations.iter().any(|line| line.contains("graphql")),
+        "{mutations:?}"
+    );
+}
+
+#[tokio::test]
 async fn the_edits_of_a_person_survive() {
     let test = HostTest::new();
     let host = test.host();

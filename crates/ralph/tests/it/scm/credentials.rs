@@ -38,9 +38,11 @@ fn the_first_credential_wins_and_its_source_is_shown() {
     let programs = tempfile::tempdir().unwrap();
     let gh = programs.path().join("gh");
     let script = format!(
-        "#!/bin/sh\ntest \"$*\" = 'auth token --hostname github.com' && echo {}\n",
+        "#!/bin/sh\ntest \"$*$GH_ENTERPRISE_TOKEN\" = 'auth token --hostname github.com' && echo {}\n",
         token("gh")
     );
+    // `gh` returns the value of this variable for every host that it has no login for.
+    test = test.env("GH_ENTERPRISE_TOKEN", "of-another-host");
     fs::write(&gh, script).unwrap();
     fs::set_permissions(&gh, fs::Permissions::from_mode(0o755)).unwrap();
     test = test.env(

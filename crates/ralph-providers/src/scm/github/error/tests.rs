@@ -112,7 +112,7 @@ fn errors_of_graphql_have_kinds() {
             kind: kind.map(str::to_owned),
             message: message.into(),
         };
-        kind_of_graphql(&[error], Timestamp::UNIX_EPOCH)
+        kind_of_graphql(&[error], &HeaderMap::new(), Timestamp::UNIX_EPOCH)
             .unwrap()
             .to_string()
     };
