@@ -254,13 +254,11 @@ impl Providers {
         let Some(repo) = plan.remote_repository() else {
             return Ok((Arc::new(self.local_scm(plan)?), git));
         };
-        match self.connections.get(&repo) {
-            Some(connection) => Ok((connection.scm, git.with_remote(connection.transport))),
-            None => {
-                let message = "this command does not contact the source host".to_owned();
-                Ok((Arc::new(AbsentScm::new(&repo, message)), git))
-            }
+        if let Some(connection) = self.connections.get(&repo) {
+            return Ok((connection.scm, git.with_remote(connection.transport)));
         }
+        let message = "this command does not contact the source host".to_owned();
+        Ok((Arc::new(AbsentScm::new(&repo, message)), git))
     }
 
     /// Returns the repository that has the files of a plan's base commit: that of the user, or the

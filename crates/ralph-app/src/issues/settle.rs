@@ -71,12 +71,9 @@ fn decide(state: &RunState, written: &WrittenIssue) -> IssueEnd {
             pull: state.pull.as_ref().map(|pull| pull.url.clone()),
         },
         RunStatus::Failed(_) | RunStatus::Stopped => IssueEnd::Failed { reason: reason() },
-        RunStatus::Paused(PauseReason::Interrupted) => IssueEnd::Interrupted,
-        RunStatus::Paused(_) | RunStatus::SandboxLost => {
-            IssueEnd::NeedsAttention { reason: reason() }
-        }
         // The process ended before the run did.
-        RunStatus::Created
+        RunStatus::Paused(PauseReason::Interrupted)
+        | RunStatus::Created
         | RunStatus::Preparing
         | RunStatus::Running
         | RunStatus::WaitingQuota(_)
@@ -84,6 +81,9 @@ fn decide(state: &RunState, written: &WrittenIssue) -> IssueEnd {
         | RunStatus::WaitingCi(_)
         | RunStatus::WaitingHost(_)
         | RunStatus::Verifying => IssueEnd::Interrupted,
+        RunStatus::Paused(_) | RunStatus::SandboxLost => {
+            IssueEnd::NeedsAttention { reason: reason() }
+        }
     }
 }
 

@@ -57,7 +57,7 @@ pub async fn work_on_issue(
                 front_end,
                 interrupted,
             };
-            work.run().await?
+            Box::pin(work.run()).await?
         }
         None => refused(
             format!("there is no issue #{number} in `{}`", repository.name()),
@@ -120,7 +120,7 @@ impl IssueWork<'_> {
             ExistingRun::Unsettled(..) | ExistingRun::Unfinished(_) | ExistingRun::None => {}
         }
         if let ExistingRun::Unsettled(dir, mut record) = existing {
-            return settle(self.repository, &dir, &mut record, self.front_end).await;
+            return Box::pin(settle(self.repository, &dir, &mut record, self.front_end)).await;
         }
         let spec = match Spec::parse(self.issue.number, &self.issue.title, &self.issue.body) {
             Ok(spec) => spec,
@@ -142,7 +142,7 @@ impl IssueWork<'_> {
                 "wait until it is done",
             ));
         }
-        self.work_on_run(existing, &spec).await
+        Box::pin(self.work_on_run(existing, &spec)).await
     }
 
     /// Refuses an issue that must not be touched.
@@ -214,13 +214,12 @@ impl IssueWork<'_> {
             {
                 ExistingRun::Unsettled(dir, record)
             }
-            (true, _) => ExistingRun::None,
             (false, Some(IssueStatus::InProgress)) => ExistingRun::Unfinished(record),
             // A human's edit changes the contract, so the run with the old one does not continue.
             (false, _) if normalise_body(&self.issue.body) == record.spec.last => {
                 ExistingRun::Unfinished(record)
             }
-            (false, _) => ExistingRun::None,
+            (true | false, _) => ExistingRun::None,
         })
     }
 
@@ -312,7 +311,7 @@ impl IssueWork<'_> {
                 .await?;
             return Err(error);
         }
-        settle(repository, &dir, &mut record, self.front_end).await
+        Box::pin(settle(repository, &dir, &mut record, self.front_end)).await
     }
 
     /// Returns the status of an issue whose work did not start.

@@ -9,14 +9,15 @@ use crate::error::AppError;
 
 /// Returns an error if the image of a run contains the agent but not its fallback.
 pub(crate) fn require_common_image(
-    access: &AgentAccess,
+    access: Option<&AgentAccess>,
     container: Option<&ContainerPlan>,
 ) -> Result<(), AppError> {
-    match (&access.fallback, container) {
-        (Some(fallback), Some(container)) => {
-            require_image_for(&access.preset, &fallback.preset, &container.image)
-        }
-        (_, _) => Ok(()),
+    let (Some(access), Some(container)) = (access, container) else {
+        return Ok(());
+    };
+    match &access.fallback {
+        Some(fallback) => require_image_for(&access.preset, &fallback.preset, &container.image),
+        None => Ok(()),
     }
 }
 

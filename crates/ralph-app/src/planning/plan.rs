@@ -91,27 +91,17 @@ async fn complete(
 ) -> Result<CompletedPlan, AppError> {
     let git = providers.git()?;
     require_git(&git).await?;
-    secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &providers.redactor)?;
-    if let Some(issue) = &request.issue {
-        secrets::refuse_in_task(&issue.spec, &providers.redactor)?;
-    }
+    refuse_secrets(request, task, providers)?;
     let contract = &task.contract;
     let agent = network::agent_plan(access, request, app)?;
     let sandbox = sandbox_choice::require_known_provider(request, task, app)?;
     let (container, limits) = container::resource_plans(&sandbox, contract, app, purpose).await?;
     let provider = providers.sandbox_provider(&sandbox, container.as_ref(), limits)?;
-    if purpose == PlanPurpose::Start {
-        sandbox_choice::require_user_choice(request, Some(task), app)?;
-        require_provider(&*provider).await?;
-    }
+    require_sandbox(request, task, &*provider, app, purpose).await?;
     let choice = model_for_plan(request, task, agent.as_ref(), (app, providers), purpose)?;
-    if let Some(access) = access {
-        fallback_agent::require_common_image(access, container.as_ref())?;
-    }
+    fallback_agent::require_common_image(access, container.as_ref())?;
     let model_key = providers.models.key_status(&choice);
-    let source = SourceRepository::find(request, task, file, &git, app).await?;
-    require_usable(&source, purpose)?;
-    require_agent_script(access, &source, &git, purpose).await?;
+    let source = find_source(request, (file, task), access, (&git, app), purpose).await?;
     let branch = branch_for_run(task, &source, &git, (app, providers)).await?;
     let source_host = source.remote.as_ref();
     let scm_credential = source_host.and_then(|remote| remote.credential.clone());
@@ -119,13 +109,12 @@ async fn complete(
     let (network, unused_list_notice) = network.unzip();
     let setup = setup::plan_setup(contract, &source, network.as_ref(), &git, app).await?;
     let mut notices = source.notices(&git, file).await;
+    notices.extend(access_notices(access));
     let others = [
         unused_list_notice.flatten(),
         secrets::unredacted_warning(&providers.redactor),
         sandbox_choice::weaker_sandbox_notice(request, contract, &sandbox),
     ];
-    let agents = access.into_iter().flat_map(AgentAccess::with_fallback);
-    notices.extend(agents.filter_map(AgentAccess::destination));
     notices.extend(others.into_iter().flatten().chain(setup.notices));
     let plan = RunPlan {
         run: new_id(providers.clock.now()),
@@ -133,7 +122,7 @@ async fn complete(
         title: (task.title.clone()).unwrap_or_else(|| contract.task_id.to_string()),
         task_file: file.to_string_lossy().into_owned(),
         contract: contract::digest(task),
-        repo,
+        repo: source.location(),
         base_branch: source.base_branch,
         base: source.base,
         branch,
@@ -158,6 +147,53 @@ async fn complete(
         issue: request.issue.as_ref().map(|issue| issue.plan.clone()),
     };
     Ok((plan, choice, notices, source.remote))
+}
+
+/// Rejects a start with a sandbox that the user has not chosen, or whose provider cannot be used.
+async fn require_sandbox(
+    request: &RunRequest,
+    task: &TaskFile,
+    provider: &dyn SandboxProvider,
+    app: &App,
+    purpose: PlanPurpose,
+) -> Result<(), AppError> {
+    if purpose != PlanPurpose::Start {
+        return Ok(());
+    }
+    sandbox_choice::require_user_choice(request, Some(task), app)?;
+    require_provider(provider).await
+}
+
+fn refuse_secrets(
+    request: &RunRequest,
+    task: &TaskFile,
+    providers: &Providers,
+) -> Result<(), AppError> {
+    secrets::refuse_in_task(&task.with_ticks(&BTreeSet::new()), &providers.redactor)?;
+    match &request.issue {
+        Some(issue) => secrets::refuse_in_task(&issue.spec, &providers.redactor),
+        None => Ok(()),
+    }
+}
+
+/// Returns the repository of a run, after checking that it can be used.
+async fn find_source(
+    request: &RunRequest,
+    (file, task): (&Path, &TaskFile),
+    access: Option<&AgentAccess>,
+    (git, app): (&HostGit, &App),
+    purpose: PlanPurpose,
+) -> Result<SourceRepository, AppError> {
+    let source = SourceRepository::find(request, task, file, git, app).await?;
+    require_usable(&source, purpose)?;
+    require_agent_script(access, &source, git, purpose).await?;
+    Ok(source)
+}
+
+/// Returns the destinations of the credentials of the agent and its fallback.
+fn access_notices(access: Option<&AgentAccess>) -> Vec<String> {
+    let agents = access.into_iter().flat_map(AgentAccess::with_fallback);
+    agents.filter_map(AgentAccess::destination).collect()
 }
 
 /// Rejects a start with a repository that its source host does not permit to use.

@@ -67,12 +67,12 @@ impl ReadyRun {
         ))
         .instrument(span);
         let observer = self.observer;
-        let observed = async {
+        let following = async {
             if let Some(observer) = observer {
                 observer.follow(dir.clone(), latest).await;
             }
         };
-        let (ended, ()) = tokio::join!(driven, observed);
+        let (ended, ()) = tokio::join!(driven, following);
         match &ended {
             Ok(status) => self.notifier.notify_status(&dir, status).await,
             // Another process works on the run.

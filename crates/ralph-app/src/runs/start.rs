@@ -34,7 +34,7 @@ pub async fn plan_start(
     task: (PathBuf, TaskFile),
     app: &App,
 ) -> Result<PlannedRun, AppError> {
-    let StartFindings { errors, notices } = check_start(request, app).await;
+    let StartFindings { errors, notices } = Box::pin(check_start(request, app)).await;
     if let Some(error) = AppError::combine(errors) {
         return Err(error);
     }
@@ -59,7 +59,7 @@ pub async fn preview_start(
     task: (PathBuf, TaskFile),
     app: &App,
 ) -> Result<PlanPreview, AppError> {
-    let StartFindings { errors, notices } = check_start(request, app).await;
+    let StartFindings { errors, notices } = Box::pin(check_start(request, app)).await;
     let is_remote = SourceRepository::is_remote(request, &task.1);
     let mut missing = errors;
     let planned = match planning::plan_run(request, task, app, PlanPurpose::Preview).await {

@@ -158,10 +158,7 @@ fn parse_branch(
     if let Some(branch) = &front.branch {
         return named_branch("branch", branch, findings);
     }
-    let from_title = prefix.and_then(|name| match BranchName::parse(name) {
-        Ok(branch) => Some(branch),
-        Err(_) => None,
-    });
+    let from_title = prefix.and_then(|name| BranchName::parse(name).into_iter().next());
     if from_title.is_none() {
         let why = match prefix {
             Some(name) => format!(

@@ -84,9 +84,7 @@ pub fn without_mentions(line: &str) -> String {
     let mut before = ' ';
     while let Some(c) = chars.next() {
         text.push(c);
-        let is_name = chars
-            .peek()
-            .is_some_and(|next| next.is_ascii_alphanumeric());
+        let is_name = chars.peek().is_some_and(char::is_ascii_alphanumeric);
         if c == '@' && !before.is_ascii_alphanumeric() && is_name {
             text.push('\u{200b}');
         }

@@ -46,7 +46,7 @@ pub(super) async fn run(
     app: &App,
 ) -> Result<(), AppError> {
     let providers = app.providers()?;
-    match DockerSelftest::prepare(request, checks, app, &providers).await? {
+    match Box::pin(DockerSelftest::prepare(request, checks, app, &providers)).await? {
         Ok(ready) => ready.run_in_sandboxes(checks, &providers).await,
         Err(missing) => {
             let after = SETUP_CHECKS

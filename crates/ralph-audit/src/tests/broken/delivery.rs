@@ -248,10 +248,10 @@ fn wait_for_checks(fixture: &mut AuditFixture, decision: Option<&str>) {
             "decision": decision})
     });
     let back = json!({"type": "status_changed", "status": "verifying"});
-    let mut at = fixture.entry_index("verify_finished", 1);
-    for event in [Some(wait), result, Some(back)].into_iter().flatten() {
+    let verified = fixture.entry_index("verify_finished", 1);
+    let events = [Some(wait), result, Some(back)].into_iter().flatten();
+    for (at, event) in (verified..).zip(events) {
         insert_after(fixture, at, event);
-        at += 1;
     }
 }
 

@@ -132,9 +132,8 @@ fn every_problem_has_a_code_and_a_fix() {
 #[test]
 fn the_number_of_steps_is_limited_and_unknown_keys_are_ignored() {
     let step = "### Step 1: x\n";
-    let many: String = (1..=MAX_STEPS + 1)
-        .map(|number| format!("### Step {number}: x\n"))
-        .collect();
+    let steps = (1..=MAX_STEPS + 1).map(|number| format!("### Step {number}: x"));
+    let many = steps.collect::<Vec<_>>().join("\n");
     let found = Spec::parse(7, "T", &format!("branch: a\n{many}")).unwrap_err();
     assert_eq!(codes(&found), ["too-many-steps"]);
     let ignored = format!("---\nbranch: a\nbranch: b\nowner: me\n---\n{step}");
