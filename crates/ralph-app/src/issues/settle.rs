@@ -23,6 +23,20 @@ pub(super) async fn settle(
     record: &mut IssueRecord,
     front_end: &dyn IssueFrontEnd,
 ) -> Result<IssueEnd, AppError> {
+    let end = record_result(repository, dir, record).await?;
+    if let IssueEnd::Done { .. } = &end {
+        remove_sandboxes(repository, dir).await;
+        unblock_ready(repository, &mut KnownIssues::default(), front_end).await?;
+    }
+    Ok(end)
+}
+
+/// Writes the final specification, the labels and the status comment.
+pub(super) async fn record_result(
+    repository: &IssueRepository,
+    dir: &RunDir,
+    record: &mut IssueRecord,
+) -> Result<IssueEnd, AppError> {
     let state = dir.state()?;
     let Some(written) = write_back(repository, dir, record).await? else {
         let why = format!("issue #{} does not exist any more", record.issue);
@@ -37,10 +51,6 @@ pub(super) async fn settle(
     };
     comment_status(repository, record.issue, &status_text(&state, &end)).await?;
     repository.set_status(record.issue, to).await?;
-    if let IssueEnd::Done { .. } = &end {
-        remove_sandboxes(repository, dir).await;
-        unblock_ready(repository, &mut KnownIssues::default(), front_end).await?;
-    }
     Ok(end)
 }
 

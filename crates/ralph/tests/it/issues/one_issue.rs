@@ -1,3 +1,4 @@
+use ralph_test::git;
 use serde_json::Value;
 
 use super::fixture::{DILIGENT, IssueTest, TWO_STEPS};
@@ -26,14 +27,15 @@ fn an_issue_becomes_a_pull_request() {
     let comments = test.comments(number);
     assert_eq!(comments.len(), 1, "{comments:?}");
     assert!(comments[0].contains("**Done**"), "{comments:?}");
-    let files = test.remote.project.git(&[
+    let files = [
         "ls-tree",
         "--name-only",
         "feat/files",
         "--",
         "1.txt",
         "2.txt",
-    ]);
+    ];
+    let files = git(&test.remote.bare(), &files);
     assert_eq!(files.trim(), "1.txt\n2.txt");
     let shown = test.remote.project.show();
     assert_eq!(shown["status"], "succeeded");
