@@ -114,7 +114,7 @@ fn status_text(state: &RunState, end: &IssueEnd) -> String {
         ),
         IssueEnd::NeedsAttention { reason } => format!(
             "**Needs attention**: run `{run}` on branch `{branch}` waits.{pull}\n\n{}\n\nOn the machine of the run, \
-             `ralph show {run}` shows the details and `ralph answer {run} TEXT --detach` answers a question; \
+             `ralph show {run}` shows the details and `ralph answer {run} TEXT` answers a question; \
              `ralph issue {}` continues. An edit of the issue and the ready label start a new run.",
             quoted(reason),
             state.plan.issue.as_ref().map_or(0, |issue| issue.number)
