@@ -64,7 +64,7 @@ impl App {
             redactor: self.redactor.clone(),
             model_keys: self.model_keys.clone(),
             // The `.env` of the other directory may have another credential.
-            source_connections: Arc::default(),
+            source_connections: Arc::new(self.source_connections.with_same_pace()),
             typed_hosts: self.typed_hosts.clone(),
         };
         for (name, value) in app.environment.secrets() {

@@ -4,6 +4,7 @@
 //! - [`work_on_issue`] decides whether an issue can start, claims it (`claim`), starts or resumes its run
 //!   (`start`), and records the result in its labels and in one comment (`settle`).
 //! - `write_back` writes marks and notes to the issue while the run works.
+//! - [`follow_issue`] does the same for a run that another command continues.
 //! - [`poll_issues`] looks for ready issues, unblocks those whose dependencies are done, and continues those that
 //!   an earlier process of this machine left.
 //! - [`IssueFrontEnd`] shows the progress and drives the runs.
@@ -16,6 +17,7 @@ mod front_end;
 mod poll;
 mod records;
 mod repository;
+mod resumed_run;
 mod settle;
 mod start;
 #[cfg(test)]
@@ -26,5 +28,6 @@ mod write_back;
 pub use front_end::{IssueEnd, IssueEvent, IssueFrontEnd, WaitingIssue};
 pub use poll::{PollEnd, PollOptions, poll_issues};
 pub use repository::IssueRepository;
+pub use resumed_run::follow_issue;
 pub use start::IssueRunOptions;
 pub use work::{IssueCaller, work_on_issue};

@@ -14,15 +14,17 @@ use super::records::IssueRecords;
 use crate::app::App;
 use crate::config::IssueSettings;
 use crate::error::AppError;
-use crate::planning::{local_path, top_level};
-use crate::scm;
+use crate::planning::{find_address, top_level};
+use crate::scm::connect;
 
 /// A repository whose issues are worked on.
 pub struct IssueRepository {
-    /// The context of its directory.
+    /// The context of the directory with the settings.
     pub(super) app: App,
-    pub(super) path: PathBuf,
+    /// The repository with the issues.
     pub(super) address: RemoteRepo,
+    /// The repository that the runs start from and deliver to.
+    pub(super) source: RepoAddress,
     pub(super) tracker: Arc<dyn IssueTracker>,
     pub(super) settings: IssueSettings,
     pub(super) records: IssueRecords,
@@ -31,24 +33,34 @@ pub struct IssueRepository {
 }
 
 impl IssueRepository {
-    /// Opens a repository on this machine, or the one of the working directory. Its remote `origin` names the
-    /// repository with the issues.
+    /// Opens the repository at an address, or the one of the working directory. For a path, the remote `origin`
+    /// there names the repository on the source host. A repository on a source host needs no clone; its settings
+    /// are those of the working directory.
     pub async fn open(named: Option<&str>, app: &App) -> Result<Self, AppError> {
-        let directory = app.environment().working_dir();
-        let start = match named {
-            Some(named) => local_path(named, app.environment(), "work on issues")?,
-            None => directory.to_owned(),
+        let named = named.map(|named| find_address(named, app.environment()));
+        let named = named.transpose()?;
+        if let Some(address) = &named {
+            app.typed_hosts().add(address);
+        }
+        let (address, directory) = match named {
+            Some(RepoAddress::Remote(address)) => {
+                let directory = app.repository().filter(|_| is_clone(&address, app));
+                let directory =
+                    directory.unwrap_or_else(|| app.environment().working_dir().to_owned());
+                (address, directory)
+            }
+            Some(RepoAddress::Path(path)) => clone_at(Path::new(&path), app).await?,
+            None => clone_at(app.environment().working_dir(), app).await?,
         };
-        let path = top_level(&start, &app.git_read_only()).await?;
-        let app = app.in_directory(&path);
-        let address = origin(&path, &app).await?;
-        let tracker = scm::issue_tracker(&address, &app).await?;
-        Self::with_tracker((path, address), tracker, app).await
+        let app = app.in_directory(&directory);
+        let tracker = connect(&address, &app).await?.issues?;
+        let source = RepoAddress::Remote(address.clone());
+        Self::with_tracker((source, address), tracker, app).await
     }
 
     /// Connects a repository to an issue tracker.
     pub(super) async fn with_tracker(
-        (path, address): (PathBuf, RemoteRepo),
+        (source, address): (RepoAddress, RemoteRepo),
         tracker: Arc<dyn IssueTracker>,
         app: App,
     ) -> Result<Self, AppError> {
@@ -57,8 +69,8 @@ impl IssueRepository {
         let records = IssueRecords::new(&app.state_dir()?, &address);
         let repository = Self {
             app,
-            path,
             address,
+            source,
             tracker,
             settings,
             records,
@@ -161,6 +173,19 @@ impl IssueRepository {
         let created = self.tracker.create_labels(&all).await;
         created.map_err(|error| tracker_error(&what, &error))
     }
+}
+
+/// Returns whether the working directory is in a clone of a repository.
+fn is_clone(address: &RemoteRepo, app: &App) -> bool {
+    let working = app.working_repository();
+    working.is_some_and(|working| working.origin == Some(address.to_string()))
+}
+
+/// Returns the repository on a source host that a directory is part of a clone of, and the clone's top level.
+async fn clone_at(directory: &Path, app: &App) -> Result<(RemoteRepo, PathBuf), AppError> {
+    let path = top_level(directory, &app.git_read_only()).await?;
+    let address = origin(&path, app).await?;
+    Ok((address, path))
 }
 
 /// Returns the logins of the authors in lower case.

@@ -23,6 +23,20 @@ pub(super) async fn settle(
     record: &mut IssueRecord,
     front_end: &dyn IssueFrontEnd,
 ) -> Result<IssueEnd, AppError> {
+    let end = record_result(repository, dir, record).await?;
+    if let IssueEnd::Done { .. } = &end {
+        remove_sandboxes(repository, dir).await;
+        unblock_ready(repository, &mut KnownIssues::default(), front_end).await?;
+    }
+    Ok(end)
+}
+
+/// Writes the final specification, the labels and the status comment.
+pub(super) async fn record_result(
+    repository: &IssueRepository,
+    dir: &RunDir,
+    record: &mut IssueRecord,
+) -> Result<IssueEnd, AppError> {
     let state = dir.state()?;
     let Some(written) = write_back(repository, dir, record).await? else {
         let why = format!("issue #{} does not exist any more", record.issue);
@@ -37,10 +51,6 @@ pub(super) async fn settle(
     };
     comment_status(repository, record.issue, &status_text(&state, &end)).await?;
     repository.set_status(record.issue, to).await?;
-    if let IssueEnd::Done { .. } = &end {
-        remove_sandboxes(repository, dir).await;
-        unblock_ready(repository, &mut KnownIssues::default(), front_end).await?;
-    }
     Ok(end)
 }
 
@@ -104,7 +114,7 @@ fn status_text(state: &RunState, end: &IssueEnd) -> String {
         ),
         IssueEnd::NeedsAttention { reason } => format!(
             "**Needs attention**: run `{run}` on branch `{branch}` waits.{pull}\n\n{}\n\nOn the machine of the run, \
-             `ralph show {run}` shows the details and `ralph answer {run} TEXT --detach` answers a question; \
+             `ralph show {run}` shows the details and `ralph answer {run} TEXT` answers a question; \
              `ralph issue {}` continues. An edit of the issue and the ready label start a new run.",
             quoted(reason),
             state.plan.issue.as_ref().map_or(0, |issue| issue.number)

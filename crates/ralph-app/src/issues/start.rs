@@ -9,17 +9,18 @@ use ralph_core::image::ImageEffort;
 use ralph_core::money::Usd;
 use ralph_core::plan::{EngineKind, IssuePlan};
 use ralph_core::ports::HostIssue;
+use ralph_core::repo_address::RepoAddress;
 use ralph_core::spec::{Spec, SpecTask, spec_task};
-use ralph_core::task::BranchName;
 use ralph_engine::durable;
 
 use super::front_end::IssueFrontEnd;
 use super::records::IssueRecord;
 use super::repository::IssueRepository;
 use super::write_back::IssueObserver;
+use crate::app::App;
 use crate::error::AppError;
-use crate::new_task::{default_of_origin, detect_test_command};
-use crate::planning::{self, IssueRequest, RunRequest, model_choice};
+use crate::new_task::test_command_at;
+use crate::planning::{self, IssueRequest, RunRequest, find_remote, model_choice};
 use crate::runs::{
     ApprovalMode, ReadyRun, ResumeOutcome, RunStart, UnfinishedRunPolicy, confirm_sandbox,
     plan_start, prepare_resume, prepare_start, require_approval,
@@ -47,8 +48,10 @@ pub(super) async fn start_run(
     options: &IssueRunOptions,
     front_end: &dyn IssueFrontEnd,
 ) -> Result<ReadyRun, AppError> {
-    let app = &repository.app;
-    let request = request(repository, (issue, spec), options).await?;
+    // A context of its own reads the current base commit and the current branches.
+    let directory = repository.app.environment().working_dir();
+    let app = &repository.app.in_directory(directory);
+    let request = request(repository, (issue, spec), options, app).await?;
     let (file, task) = planning::read_task(&request.file, app)?;
     let questions = (app, front_end.questions());
     let request = confirm_sandbox(request, &task, questions).await?;
@@ -88,25 +91,15 @@ fn observed(run: ReadyRun, repository: &Arc<IssueRepository>, record: IssueRecor
     run.with_observer(Box::new(IssueObserver { repository, record }))
 }
 
-/// Returns the default branch of the remote, if this clone has it. Otherwise the work starts from the checked-out
-/// branch.
-async fn default_base(repository: &IssueRepository) -> Option<BranchName> {
-    let git = repository.app.git_read_only();
-    let name = default_of_origin(&repository.path, &git).await?;
-    // Git allows more names than a task.
-    BranchName::parse(&name).into_iter().next()
-}
-
 /// Writes the task of an issue, and returns the request that runs it.
 async fn request(
     repository: &IssueRepository,
     (issue, spec): (&HostIssue, &Spec),
     options: &IssueRunOptions,
+    app: &App,
 ) -> Result<RunRequest, AppError> {
-    let settings = SpecTask {
-        default_base: default_base(repository).await,
-        ..task_settings(repository, spec, options)?
-    };
+    let command = test_command(repository, spec, app).await?;
+    let settings = task_settings(repository, spec, (options, command))?;
     let text = spec_task(spec, &settings).map_err(|finding| {
         AppError::runtime(
             format!("issue #{} cannot be converted to a task", issue.number),
@@ -117,7 +110,10 @@ async fn request(
     let file = store_task(repository, issue.number, &text)?;
     let steps = spec.open_steps().map(|step| step.number.clone()).collect();
     Ok(RunRequest {
-        repo: Some(repository.path.display().to_string()),
+        repo: Some(match &repository.source {
+            RepoAddress::Remote(repo) => repo.to_string(),
+            RepoAddress::Path(path) => path.clone(),
+        }),
         sandbox: options.sandbox.clone(),
         profile: options.profile.clone(),
         model: options.model.clone(),
@@ -147,7 +143,7 @@ fn store_task(repository: &IssueRepository, number: u64, text: &str) -> Result<P
 fn task_settings(
     repository: &IssueRepository,
     spec: &Spec,
-    options: &IssueRunOptions,
+    (options, test_command): (&IssueRunOptions, String),
 ) -> Result<SpecTask, AppError> {
     let settings = &repository.settings;
     let implied = match (&options.agent, &options.profile) {
@@ -179,8 +175,7 @@ fn task_settings(
     Ok(SpecTask {
         engine,
         agent,
-        default_base: None,
-        test_command: Some(test_command(repository, spec)?),
+        test_command: Some(test_command),
         max_iterations: settings.max_iterations,
         max_wall_time_minutes: settings.max_wall_time_minutes,
         max_cost: Usd::from_dollars(settings.max_cost_usd_estimate).filter(|_| has_price),
@@ -193,14 +188,18 @@ fn task_settings(
     })
 }
 
-/// Returns the command that must succeed: the configured one, or the one of the project, or else the last command
-/// of the steps.
-fn test_command(repository: &IssueRepository, spec: &Spec) -> Result<String, AppError> {
+/// Returns the command that must succeed: the configured one, or the one of the project at the base commit, or
+/// else the last command of the steps.
+async fn test_command(
+    repository: &IssueRepository,
+    spec: &Spec,
+    app: &App,
+) -> Result<String, AppError> {
     let configured = &repository.settings.test_command;
     if !configured.trim().is_empty() {
         return Ok(configured.clone());
     }
-    if let Some(found) = detect_test_command(&repository.path) {
+    if let Some(found) = detect_at_base(repository, spec, app).await? {
         return Ok(found);
     }
     let steps = spec.document.steps().iter().rev();
@@ -212,4 +211,27 @@ fn test_command(repository: &IssueRepository, spec: &Spec) -> Result<String, App
             "add a line such as ``Verify: `make test` `` to a step, or set `test_command` of `[issues]` in ralph.toml",
         )
     })
+}
+
+/// Finds the test command of the project at the commit that the work starts from.
+async fn detect_at_base(
+    repository: &IssueRepository,
+    spec: &Spec,
+    app: &App,
+) -> Result<Option<String>, AppError> {
+    let (path, commit) = match &repository.source {
+        RepoAddress::Remote(repo) => {
+            let wanted = spec.branch.as_str().to_owned();
+            let source = find_remote(repo, (spec.base.as_ref(), wanted), app).await?;
+            (source.mirror, source.base.to_string())
+        }
+        RepoAddress::Path(path) => (PathBuf::from(path), "HEAD".to_owned()),
+    };
+    match test_command_at(&path, &commit, &app.git_read_only()).await {
+        Ok(found) => Ok(found),
+        Err(error) => {
+            tracing::warn!(%error, "no test command is detected");
+            Ok(None)
+        }
+    }
 }

@@ -96,6 +96,11 @@ impl IssueWork<'_> {
         let labels = self.repository.labels();
         let status = labels.find_status(&self.issue.labels);
         if status == Some(IssueStatus::Done) {
+            // A process may have ended before it removed the other labels.
+            let number = self.issue.number;
+            self.repository
+                .set_status(number, IssueStatus::Done)
+                .await?;
             return Ok(IssueEnd::AlreadyDone);
         }
         let existing = self.existing_run(status)?;

@@ -100,12 +100,6 @@ pub(super) fn new_text(task: &NewTask, app: &App) -> Result<String, AppError> {
     Ok(text)
 }
 
-/// Returns the test command of a repository, if one is found.
-pub fn detect_test_command(top: &Path) -> Option<String> {
-    let found = detect_nearest(top, top).test_commands;
-    found.into_iter().next().map(|test| test.command)
-}
-
 /// Finds the tests of a directory, or else those of the repository's top level.
 pub(super) fn detect_nearest(directory: &Path, top: &Path) -> DetectedProject {
     let directory = directory
@@ -151,7 +145,7 @@ async fn inspect_repository(
 }
 
 /// Returns the default branch of `origin` if it exists here.
-pub(crate) async fn default_of_origin(path: &Path, git: &HostGit) -> Option<String> {
+async fn default_of_origin(path: &Path, git: &HostGit) -> Option<String> {
     let arguments = [
         "symbolic-ref",
         "--quiet",

@@ -6,14 +6,15 @@
 //! - `worker_choice` finds an agent with a credential or a model with a key.
 //! - [`create_for_run`] stores the task of one sentence.
 
+mod commit_files;
 mod inspection;
 mod project_files;
 mod run_task;
 mod sandbox_status;
 mod worker_choice;
 
-pub(crate) use inspection::default_of_origin;
-pub use inspection::{ProjectInspection, RepositoryStatus, detect_test_command, parse_sentence};
+pub(crate) use commit_files::test_command_at;
+pub use inspection::{ProjectInspection, RepositoryStatus, parse_sentence};
 pub use run_task::{CreatedTask, create_for_run};
 pub use sandbox_status::SandboxStatus;
 pub use worker_choice::{WorkerChoice, missing_worker_fix};

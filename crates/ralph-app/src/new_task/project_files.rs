@@ -10,10 +10,10 @@ use ralph_core::ecosystem::{
 use crate::config::read_regular;
 
 /// The most entries of a directory that are listed.
-const MAX_ENTRIES: usize = 10_000;
+pub(super) const MAX_ENTRIES: usize = 10_000;
 
 /// The most bytes of a file that are read.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+pub(super) const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Finds the languages and test commands of a directory in a repository. If the directory is not
 /// the top level, the commands change to it, because checks run at the top level.

@@ -4,7 +4,7 @@
 use ralph_core::id::CommitId;
 use ralph_core::ports::{HostRepository, SourceHost};
 use ralph_core::repo_address::RemoteRepo;
-use ralph_core::task::TaskFile;
+use ralph_core::task::BranchName;
 use ralph_engine::git::{HostGit, RemoteBranches, RepositoryMirror};
 
 use crate::app::App;
@@ -12,16 +12,16 @@ use crate::error::AppError;
 use crate::providers::{RemoteSource, SourceConnection};
 use crate::scm::{connect, host_error, remote_git_error};
 
-/// Finds the base commit of a task in a repository on a source host.
+/// Finds the base commit of a task in a repository on a source host. The base branch of the task is `None`
+/// for the default branch; `wanted` is the branch to deliver.
 pub(crate) async fn find_remote(
     repo: &RemoteRepo,
-    task: &TaskFile,
+    (base, wanted): (Option<&BranchName>, String),
     app: &App,
 ) -> Result<RemoteSource, AppError> {
-    let base = task.contract.base_branch.as_ref();
     let search = RemoteSearch {
-        base: base.map(ralph_core::task::BranchName::as_str),
-        wanted: task.contract.branch(task.title.as_deref()),
+        base: base.map(BranchName::as_str),
+        wanted,
         app,
     };
     let key = format!("{repo} {:?} {}", search.base, search.wanted);

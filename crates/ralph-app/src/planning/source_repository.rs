@@ -48,7 +48,9 @@ impl SourceRepository {
         let path = match Self::address(request, task) {
             Some(named) => match parse_address(named)? {
                 RepoAddress::Remote(repo) => {
-                    return Ok(find_remote(&repo, task, app).await?.into());
+                    let base = task.contract.base_branch.as_ref();
+                    let wanted = task.contract.branch(task.title.as_deref());
+                    return Ok(find_remote(&repo, (base, wanted), app).await?.into());
                 }
                 RepoAddress::Path(path) => expand_path(&path, app.environment()),
             },
@@ -180,6 +182,20 @@ pub fn parse_address(named: &str) -> Result<RepoAddress, AppError> {
             error.to_string(),
             "write `https://HOST/OWNER/NAME`, `OWNER/NAME` for github.com, or a path such as `./NAME`",
         )
+    })
+}
+
+/// Returns the address of a repository that the user wrote, with an absolute path.
+pub(crate) fn find_address(
+    named: &str,
+    environment: &Environment,
+) -> Result<RepoAddress, AppError> {
+    Ok(match parse_address(named)? {
+        RepoAddress::Path(path) => {
+            let path = expand_path(&path, environment);
+            RepoAddress::Path(path.to_string_lossy().into_owned())
+        }
+        remote @ RepoAddress::Remote(_) => remote,
     })
 }
 

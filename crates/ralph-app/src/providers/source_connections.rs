@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_core::id::CommitId;
-use ralph_core::ports::Scm;
+use ralph_core::ports::{IssueTracker, Scm};
 use ralph_core::repo_address::RemoteRepo;
 use ralph_engine::git::RemoteTransport;
 use ralph_providers::scm::github::MutationPace;
@@ -19,6 +19,8 @@ pub struct SourceConnection {
     pub repo: RemoteRepo,
     /// Without a credential, its operations return the reason.
     pub scm: Arc<dyn Scm>,
+    /// The issues, or the reason why there is no access to them.
+    pub issues: Result<Arc<dyn IssueTracker>, AppError>,
     pub transport: RemoteTransport,
     /// The kind and the source of the credential, or the reason why there is none.
     pub credential: Result<String, AppError>,
@@ -78,6 +80,14 @@ pub struct SourceConnections {
 }
 
 impl SourceConnections {
+    /// Returns no connections yet, which share the pace with these.
+    pub(crate) fn with_same_pace(&self) -> Self {
+        Self {
+            pace: self.pace.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Returns the connection to a repository, if it was opened.
     pub(crate) fn get(&self, repo: &RemoteRepo) -> Option<SourceConnection> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -376,7 +376,7 @@ pub(super) fn api_url(repo: &RemoteRepo, app: &App) -> Result<(BaseUrl, Url), Ap
 }
 
 /// Returns the address of the API: the user's, or that of the repository's host.
-pub(super) fn api_address(repo: &RemoteRepo, app: &App) -> Result<BaseUrl, AppError> {
+fn api_address(repo: &RemoteRepo, app: &App) -> Result<BaseUrl, AppError> {
     let parse = |text: &str, name: &str| {
         BaseUrl::parse(text).map_err(|error| {
             AppError::usage(
@@ -399,7 +399,7 @@ pub(super) fn api_address(repo: &RemoteRepo, app: &App) -> Result<BaseUrl, AppEr
     parse(&format!("https://{}/api/v3", repo.authority()), repo.host())
 }
 
-pub(super) fn invalid_api(api: &BaseUrl) -> AppError {
+fn invalid_api(api: &BaseUrl) -> AppError {
     AppError::usage(
         format!("`{api}` is not the address of an API"),
         "it is not a URL",

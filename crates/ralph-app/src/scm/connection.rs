@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ralph_core::plan::RunPlan;
-use ralph_core::ports::Scm;
+use ralph_core::ports::{IssueTracker, Scm};
 use ralph_core::repo_address::RemoteRepo;
 use ralph_core::secret::Secret;
 use ralph_engine::git::RemoteTransport;
@@ -15,7 +15,7 @@ use super::credential::{CredentialKind, FoundCredential, find_credential};
 use crate::app::App;
 use crate::error::AppError;
 use crate::providers::github::{
-    GitHubConnection, GitHubCredential, GitHubTiming, GitHubTokenSource,
+    GitHubConnection, GitHubCredential, GitHubHost, GitHubTiming, GitHubTokenSource,
 };
 use crate::providers::models::proxy_settings;
 use crate::providers::{AbsentScm, SourceConnection, github_host};
@@ -41,20 +41,23 @@ pub(crate) async fn connect(repo: &RemoteRepo, app: &App) -> Result<SourceConnec
     let (address, api) = api_url(repo, app)?;
     let found = find_credential(repo, &address, app).await;
     let kind = found.as_ref().map(|found| found.kind).into_iter().next();
-    let (scm, credential): (Arc<dyn Scm>, _) = match found {
+    let (scm, issues, credential): (Arc<dyn Scm>, Result<Arc<dyn IssueTracker>, _>, _) = match found
+    {
         Ok(found) => {
             let credential = format!("{} from {}", found.kind, found.source);
-            (open_host(repo, api, found, app)?, Ok(credential))
+            let host = Arc::new(open_host(repo, api, found, app)?);
+            (host.clone(), Ok(host), Ok(credential))
         }
         Err(error) => {
             let scm = AbsentScm::new(repo, error.to_string());
-            (Arc::new(scm), Err(error))
+            (Arc::new(scm), Err(error.clone()), Err(error))
         }
     };
     let connection = SourceConnection {
         repo: repo.clone(),
         transport: transport(repo, &*scm, app)?,
         scm,
+        issues,
         credential,
         has_role: kind.is_some_and(CredentialKind::has_role),
     };
@@ -67,7 +70,7 @@ fn open_host(
     api: Url,
     found: FoundCredential,
     app: &App,
-) -> Result<Arc<dyn Scm>, AppError> {
+) -> Result<GitHubHost, AppError> {
     let network = proxy_settings(app.environment());
     let connection = GitHubConnection {
         api,
@@ -81,11 +84,7 @@ fn open_host(
         pace: app.source_connections().pace.clone(),
         timing: GitHubTiming::default(),
     };
-    Ok(Arc::new(github_host(
-        connection,
-        found.credential,
-        repo.clone(),
-    )?))
+    github_host(connection, found.credential, repo.clone())
 }
 
 fn transport(repo: &RemoteRepo, scm: &dyn Scm, app: &App) -> Result<RemoteTransport, AppError> {

@@ -9,12 +9,10 @@ mod connection;
 mod credential;
 mod failure;
 mod host_failure;
-mod issue_tracker;
 mod report;
 
 pub use crate::providers::github::{GrantedAccess, PermissionCheck};
 pub use check::check_repository;
 pub(crate) use connection::{connect, connect_for_plan};
 pub(crate) use host_failure::{host_error, remote_git_error};
-pub(crate) use issue_tracker::issue_tracker;
 pub use report::{GitHubReport, LocalReport, ScmReport};

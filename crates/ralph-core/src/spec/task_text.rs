@@ -5,7 +5,7 @@ use super::issue_spec::Spec;
 use crate::lint::{self, LintFinding, LintSeverity};
 use crate::money::Usd;
 use crate::plan::EngineKind;
-use crate::task::{BranchName, code_span, push_comment, push_line, quoted};
+use crate::task::{code_span, push_comment, push_line, quoted};
 
 /// The id of the only box of a specification without open steps.
 const ALL_CHECKS: &str = "S0";
@@ -22,8 +22,6 @@ pub struct SpecTask {
     pub max_wall_time_minutes: u32,
     pub max_cost: Option<Usd>,
     pub max_tokens: Option<u64>,
-    /// The branch that the work starts from if the specification names none; `None` for the checked-out one.
-    pub default_base: Option<BranchName>,
     /// A comment at the start of the file.
     pub comment: String,
 }
@@ -74,7 +72,7 @@ fn front_matter(spec: &Spec, task: &SpecTask) -> String {
     let mut front = String::new();
     push_comment(&mut front, &task.comment);
     push_line(&mut front, &format!("task_id: \"issue-{}\"", spec.number));
-    if let Some(base) = spec.base.as_ref().or(task.default_base.as_ref()) {
+    if let Some(base) = &spec.base {
         push_line(
             &mut front,
             &format!("base_branch: {}", quoted(base.as_str())),

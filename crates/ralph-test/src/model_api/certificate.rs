@@ -23,7 +23,16 @@ impl FakeCertificate {
     /// # Panics
     /// If the text is not a valid host name.
     pub fn new(host: &str) -> Self {
-        Self::from_params(CertificateParams::new([host.to_owned()]).expect("a name"))
+        Self::for_hosts(&[host])
+    }
+
+    /// Creates a valid certificate for several hosts.
+    ///
+    /// # Panics
+    /// If a text is not a valid host name.
+    pub fn for_hosts(hosts: &[&str]) -> Self {
+        let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+        Self::from_params(CertificateParams::new(hosts).expect("names"))
     }
 
     /// Creates an expired certificate for a host.

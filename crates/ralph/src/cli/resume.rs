@@ -2,6 +2,7 @@
 
 use clap::Args;
 use ralph_app::AppError;
+use ralph_app::issues::follow_issue;
 use ralph_app::runs::{ResumeOutcome, prepare_resume};
 
 use super::context::Context;
@@ -57,11 +58,12 @@ pub(super) async fn follow_outcome(
     match outcome {
         ResumeOutcome::Sent(report) => steer::print_report(&report, context),
         ResumeOutcome::Ready(run) => {
+            let run = Box::pin(follow_issue(*run, &context.app)).await;
             let mode = context.existing_run_view_mode(is_json);
             if place == ProcessPlace::Background {
                 detach::report_start(&run)?;
             }
-            Box::pin(drive(*run, mode)).await
+            Box::pin(drive(run, mode)).await
         }
     }
 }

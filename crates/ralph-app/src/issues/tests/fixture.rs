@@ -291,7 +291,10 @@ impl IssueProject {
         let variables = variables.map(|(name, value)| (name.into(), value.into()));
         let app = App::new(Environment::new(variables, path.clone()));
         let shared: Arc<dyn IssueTracker> = tracker.clone();
-        let opened = IssueRepository::with_tracker((path, address()), shared, app);
+        let opened = {
+            let source = RepoAddress::Path(path.to_str().unwrap().to_owned());
+            IssueRepository::with_tracker((source, address()), shared, app)
+        };
         Self {
             repository: Arc::new(opened.await.unwrap()),
             tracker,

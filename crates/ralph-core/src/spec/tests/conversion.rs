@@ -12,7 +12,6 @@ fn settings(engine: EngineKind) -> SpecTask {
         max_wall_time_minutes: 120,
         max_cost: Usd::from_dollars(2.5),
         max_tokens: None,
-        default_base: None,
         comment: "written by `ralph issue 7`".to_owned(),
     }
 }

@@ -47,8 +47,8 @@ pub(in crate::cli) struct PollArgs {
 /// Arguments of the runs of issues.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct IssueWorkArgs {
-    /// Use the repository at this path instead of the working directory's
-    #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
+    /// Use this repository instead of the working directory's
+    #[arg(long, value_name = "PATH|URL", value_parser = NonEmptyStringValueParser::new())]
     pub repo: Option<String>,
     /// Run commands in a sandbox of this provider
     #[arg(long, value_name = "PROVIDER", value_parser = NonEmptyStringValueParser::new())]

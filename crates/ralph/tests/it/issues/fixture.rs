@@ -1,10 +1,11 @@
-//! A repository whose remote is on a GitHub on loopback.
+//! A repository on a GitHub on loopback, and a clone of it.
 
 use std::time::{Duration, Instant};
 
-use ralph_test::{FakeGitHub, FakeGitHubToken, FakeRepo};
+use ralph_test::FakeRepo;
 
 use crate::project::Project;
+use crate::remote::RemoteProject;
 
 /// Does the first open step of `.ralph/spec.md`: creates `<number>.txt`, commits and marks the step.
 pub(super) const DILIGENT: &str = r#"
@@ -35,40 +36,45 @@ Verify: `test -e 2.txt`
 /// Longer than anything takes on a busy machine.
 const WAIT_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// A clone of `octo/app` with an agent.
+/// A clone of `octo/app` on a GitHub, with an agent.
 pub(super) struct IssueTest {
-    pub(super) project: Project,
-    pub(super) github: FakeGitHub,
+    pub(super) remote: RemoteProject,
 }
 
 impl IssueTest {
     pub(super) fn new(script: &str) -> Self {
-        let github = FakeGitHub::start().unwrap();
-        // Assembled at run time so that secret scanners ignore it.
-        let token = format!("ghp_{}", "c4N4ry".repeat(6));
-        github.add_token(&token, FakeGitHubToken::Classic("repo, workflow"));
-        let project = Project::new()
-            .env("RALPH_DEFAULT_PROVIDER", "local")
-            .env("GITHUB_API_URL", github.url())
-            .env("GITHUB_PAT", token);
+        let project = Project::new().env("RALPH_DEFAULT_PROVIDER", "local");
         project.commit(".agent-loop/agent", script);
         project.commit(
             "ralph.toml",
             "[issues]\nagent = \"command\"\ntest_command = \"test -e ralph.toml\"\n",
         );
-        project.git(&["remote", "add", "origin", "https://github.com/octo/app"]);
-        Self { project, github }
+        let remote = RemoteProject::with(project);
+        let origin = ["remote", "add", "origin", &remote.url()];
+        remote.project.git(&origin);
+        Self { remote }
+    }
+
+    /// Changes the project.
+    pub(super) fn change(self, change: impl FnOnce(Project) -> Project) -> Self {
+        Self {
+            remote: self.remote.change(change),
+        }
     }
 
     /// Opens an issue with the labels of a ready one, and returns its number.
     pub(super) fn ready(&self, body: &str) -> u64 {
-        self.github
+        self.remote
+            .github
             .with_app(|app| app.add_issue("Files", body, &["spec", "status:ready"]))
     }
 
     /// Returns the labels of an issue besides `spec`.
     pub(super) fn status(&self, number: u64) -> String {
-        let labels = self.github.with_app(|app| app.issue(number).labels.clone());
+        let labels = self
+            .remote
+            .github
+            .with_app(|app| app.issue(number).labels.clone());
         labels
             .into_iter()
             .filter(|label| label != "spec")
@@ -77,18 +83,20 @@ impl IssueTest {
     }
 
     pub(super) fn body(&self, number: u64) -> String {
-        self.github.with_app(|app| app.issue(number).body.clone())
+        self.remote
+            .github
+            .with_app(|app| app.issue(number).body.clone())
     }
 
     pub(super) fn comments(&self, number: u64) -> Vec<String> {
-        self.github.with_app(|app| app.comments_on(number))
+        self.remote.github.with_app(|app| app.comments_on(number))
     }
 
     /// Waits until the repository is in a state.
     #[track_caller]
     pub(super) fn wait_until(&self, what: &str, is_true: impl Fn(&mut FakeRepo) -> bool) {
         let start = Instant::now();
-        while !self.github.with_app(&is_true) {
+        while !self.remote.github.with_app(&is_true) {
             assert!(
                 start.elapsed() < WAIT_TIMEOUT,
                 "waited {WAIT_TIMEOUT:?} in vain until {what}"

@@ -32,16 +32,17 @@ fn invalid_arguments_are_usage_errors() {
 #[test]
 fn a_repository_without_issues_is_refused() {
     let test = IssueTest::new(DILIGENT);
-    test.project.git(&["remote", "remove", "origin"]);
-    let refused = test.project.ralph(&["issue", "1"]).expect(2);
+    test.remote.project.git(&["remote", "remove", "origin"]);
+    let refused = test.remote.project.ralph(&["issue", "1"]).expect(2);
     assert!(
         refused.stderr.contains("it has no remote `origin`"),
         "{}",
         refused.stderr
     );
-    test.project
+    test.remote
+        .project
         .git(&["remote", "add", "origin", "../elsewhere"]);
-    let refused = test.project.ralph(&["poll"]).expect(2);
+    let refused = test.remote.project.ralph(&["poll"]).expect(2);
     assert!(
         refused.stderr.contains("its remote `origin` is a path"),
         "{}",
@@ -53,11 +54,13 @@ fn a_repository_without_issues_is_refused() {
 fn an_app_needs_a_list_of_authors() {
     let test = IssueTest::new(DILIGENT);
     let key = ralph_test::FakeGitHub::APP_KEY;
-    let project = test
-        .project
-        .without_env("GITHUB_PAT")
-        .env("GITHUB_APP_ID", "4711")
-        .env("GITHUB_APP_PRIVATE_KEY_PEM", key);
+    let test = test.change(|project| {
+        project
+            .without_env("GITHUB_PAT")
+            .env("GITHUB_APP_ID", "4711")
+            .env("GITHUB_APP_PRIVATE_KEY_PEM", key)
+    });
+    let project = &test.remote.project;
     let refused = project.ralph(&["poll", "--timeout", "0"]).expect(2);
     assert!(
         refused
@@ -66,7 +69,7 @@ fn an_app_needs_a_list_of_authors() {
         "{}",
         refused.stderr
     );
-    project.configure("config.toml", "[issues]\nauthors = [\"octocat\"]\n");
+    project.configure("ralph.toml", "[issues]\nauthors = [\"octocat\"]\n");
     let polled = project.ralph(&["poll", "--timeout", "0"]).expect(0);
     assert!(polled.stdout.contains("by octocat"), "{}", polled.stdout);
 }

@@ -1,3 +1,4 @@
+use ralph_test::git;
 use serde_json::Value;
 
 use super::fixture::{DILIGENT, IssueTest, TWO_STEPS};
@@ -7,6 +8,7 @@ fn an_issue_becomes_a_pull_request() {
     let test = IssueTest::new(DILIGENT);
     let number = test.ready(TWO_STEPS);
     let output = test
+        .remote
         .project
         .ralph(&["--issue", &number.to_string()])
         .expect(0);
@@ -25,24 +27,27 @@ fn an_issue_becomes_a_pull_request() {
     let comments = test.comments(number);
     assert_eq!(comments.len(), 1, "{comments:?}");
     assert!(comments[0].contains("**Done**"), "{comments:?}");
-    let files = test.project.git(&[
+    let files = [
         "ls-tree",
         "--name-only",
         "feat/files",
         "--",
         "1.txt",
         "2.txt",
-    ]);
+    ];
+    let files = git(&test.remote.bare(), &files);
     assert_eq!(files.trim(), "1.txt\n2.txt");
-    let shown = test.project.show();
+    let shown = test.remote.project.show();
     assert_eq!(shown["status"], "succeeded");
     assert!(
-        test.project
+        test.remote
+            .project
             .prompt(1)
             .contains("Read the specification in `.ralph/spec.md`")
     );
-    test.project.audit();
+    test.remote.project.audit();
     let labels: Vec<String> = test
+        .remote
         .github
         .with_app(|app| app.labels.iter().map(|label| label.name.clone()).collect());
     assert!(
@@ -56,6 +61,7 @@ fn a_problem_of_the_issue_is_a_comment_and_an_exit_code() {
     let test = IssueTest::new(DILIGENT);
     let number = test.ready("### Step 1: x\n");
     let output = test
+        .remote
         .project
         .ralph(&["issue", &number.to_string(), "--json"])
         .expect(11);
@@ -72,9 +78,11 @@ fn a_problem_of_the_issue_is_a_comment_and_an_exit_code() {
         test.comments(number)
     );
     // A second problem updates the same comment.
-    test.github
+    test.remote
+        .github
         .with_app(|app| app.issue(number).body = "branch: a\n".into());
-    test.project
+    test.remote
+        .project
         .ralph(&["issue", &number.to_string()])
         .expect(11);
     let comments = test.comments(number);
@@ -83,7 +91,7 @@ fn a_problem_of_the_issue_is_a_comment_and_an_exit_code() {
         comments[0].contains("the issue has no steps"),
         "{comments:?}"
     );
-    let missing = test.project.ralph(&["issue", "99"]).expect(12);
+    let missing = test.remote.project.ralph(&["issue", "99"]).expect(12);
     assert!(
         missing
             .stderr
@@ -91,8 +99,9 @@ fn a_problem_of_the_issue_is_a_comment_and_an_exit_code() {
         "{}",
         missing.stderr
     );
-    test.github.with_app(|app| app.close(number));
-    test.project
+    test.remote.github.with_app(|app| app.close(number));
+    test.remote
+        .project
         .ralph(&["issue", &number.to_string()])
         .expect(12);
 }
@@ -101,9 +110,14 @@ fn a_problem_of_the_issue_is_a_comment_and_an_exit_code() {
 fn a_person_may_start_the_issue_of_another_author() {
     let test = IssueTest::new(DILIGENT);
     let number = test
+        .remote
         .github
         .with_app(|app| app.add_issue_by("mallory", "Files", TWO_STEPS, &["spec", "status:ready"]));
-    let polled = test.project.ralph(&["poll", "--timeout", "0s"]).expect(0);
+    let polled = test
+        .remote
+        .project
+        .ralph(&["poll", "--timeout", "0s"])
+        .expect(0);
     assert!(
         polled.stdout.contains("poll timeout reached"),
         "{}",
@@ -111,6 +125,7 @@ fn a_person_may_start_the_issue_of_another_author() {
     );
     assert_eq!(test.status(number), "status:ready");
     let output = test
+        .remote
         .project
         .ralph(&["issue", &number.to_string()])
         .expect(0);
@@ -128,6 +143,7 @@ fn an_error_at_the_start_leaves_the_issue_ready() {
     let test = IssueTest::new(DILIGENT);
     let number = test.ready(TWO_STEPS);
     let refused = test
+        .remote
         .project
         .ralph(&["issue", &number.to_string(), "--agent", "nobody"]);
     let refused = refused.expect(2);
@@ -142,9 +158,10 @@ fn the_actions_engine_reads_the_specification_in_its_task() {
     let one_step = TWO_STEPS.split("### Step 2").next().unwrap();
     let number = test.ready(one_step);
     let reply = claiming(&["S1"], &[run("echo x >1.txt"), commit("Add it")]);
-    test.project.write_script(&[reply]);
-    let model = test.project.model();
-    test.project
+    test.remote.project.write_script(&[reply]);
+    let model = test.remote.project.model();
+    test.remote
+        .project
         .ralph(&[
             "issue",
             &number.to_string(),
@@ -154,7 +171,12 @@ fn the_actions_engine_reads_the_specification_in_its_task() {
             &model,
         ])
         .expect(0);
-    assert!(test.project.prompt(1).contains("### Step 1: One is there"));
+    assert!(
+        test.remote
+            .project
+            .prompt(1)
+            .contains("### Step 1: One is there")
+    );
     assert_eq!(test.status(number), "status:done");
     assert!(
         test.body(number)
@@ -169,7 +191,7 @@ fn ctrl_c_makes_the_issue_ready_again_and_the_same_run_continues() {
     let slow = "test -e ../go || { touch ../started; sleep 600; }\n".to_owned() + DILIGENT;
     let test = IssueTest::new(&slow);
     let number = test.ready(TWO_STEPS);
-    let live = test.project.spawn(&["issue", &number.to_string()]);
+    let live = test.remote.project.spawn(&["issue", &number.to_string()]);
     live.wait_for_event("agent_started", 1);
     live.signal(rustix::process::Signal::INT);
     live.wait().expect(130);
@@ -179,8 +201,9 @@ fn ctrl_c_makes_the_issue_ready_again_and_the_same_run_continues() {
         "{:?}",
         test.comments(number)
     );
-    std::fs::write(test.project.sandbox().join("../go"), "").unwrap();
+    std::fs::write(test.remote.project.sandbox().join("../go"), "").unwrap();
     let output = test
+        .remote
         .project
         .ralph(&["issue", &number.to_string()])
         .expect(0);
@@ -197,9 +220,10 @@ fn a_dead_process_leaves_an_issue_that_the_same_command_continues() {
     let slow = "test -e ../go || sleep 600\n".to_owned() + DILIGENT;
     let test = IssueTest::new(&slow);
     let number = test.ready(TWO_STEPS);
-    let live = test.project.spawn(&["issue", &number.to_string()]);
+    let live = test.remote.project.spawn(&["issue", &number.to_string()]);
     live.wait_for_event("agent_started", 1);
     let refused = test
+        .remote
         .project
         .ralph(&["issue", &number.to_string()])
         .expect(12);
@@ -211,8 +235,9 @@ fn a_dead_process_leaves_an_issue_that_the_same_command_continues() {
     live.signal(rustix::process::Signal::KILL);
     live.wait();
     assert_eq!(test.status(number), "status:in-progress");
-    std::fs::write(test.project.sandbox().join("../go"), "").unwrap();
-    test.project
+    std::fs::write(test.remote.project.sandbox().join("../go"), "").unwrap();
+    test.remote
+        .project
         .ralph(&["issue", &number.to_string()])
         .expect(0);
     assert_eq!(test.status(number), "status:done");

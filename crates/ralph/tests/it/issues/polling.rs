@@ -8,7 +8,10 @@ fn polling_works_on_issues_in_the_order_of_their_dependencies() {
     let last = test.ready(&TWO_STEPS.replace("feat/files", "feat/last\ndepends: [2]"));
     let first = test.ready(TWO_STEPS);
     assert_eq!((last, first), (1, 2));
-    let live = test.project.spawn(&["poll", "--interval", "1s", "--json"]);
+    let live = test
+        .remote
+        .project
+        .spawn(&["poll", "--interval", "1s", "--json"]);
     test.wait_until("both issues are done", |app| {
         [last, first].iter().all(|number| {
             app.issue(*number)

@@ -5,7 +5,8 @@ mod delivery;
 mod secrecy;
 mod starting;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ralph_test::{FakeCertificate, FakeGitHub, FakeGitHubToken, git};
@@ -21,32 +22,53 @@ const BRANCH: &str = "ralph/task/make-two-files";
 const WAIT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A token, assembled at run time so that secret scanners ignore it.
-fn token() -> String {
+pub(crate) fn token() -> String {
     format!("ghp_{}", "c4N4ry".repeat(6))
 }
 
+/// Asserts that no file in a directory contains a token.
+#[track_caller]
+pub(crate) fn assert_no_token_in(directory: &Path, token: &str) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let kind = fs::symlink_metadata(&path).unwrap().file_type();
+        if kind.is_dir() {
+            assert_no_token_in(&path, token);
+        } else if kind.is_file() {
+            let bytes = fs::read(&path).unwrap();
+            let has_token = bytes
+                .windows(token.len())
+                .any(|part| part == token.as_bytes());
+            assert!(!has_token, "{}", path.display());
+        }
+    }
+}
+
 /// A project whose repository is also on a GitHub, under the name `octo/app`.
-struct RemoteProject {
-    project: Project,
-    github: FakeGitHub,
-    hosted: TempDir,
+pub(crate) struct RemoteProject {
+    pub(crate) project: Project,
+    pub(crate) github: FakeGitHub,
+    pub(crate) hosted: TempDir,
 }
 
 impl RemoteProject {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(Project::new())
     }
 
-    /// Copies the repository of a project to a GitHub, which accepts [`token`].
-    fn with(project: Project) -> Self {
-        let certificate = FakeCertificate::new("127.0.0.1");
+    /// Copies the repository of a project to a GitHub, which accepts [`token`]. A run waits for no checks
+    /// unless a test changes that.
+    pub(crate) fn with(project: Project) -> Self {
+        // Logs of jobs are on `localhost`.
+        let certificate = FakeCertificate::for_hosts(&["127.0.0.1", "localhost"]);
         let github = FakeGitHub::start_tls(&certificate).unwrap();
         github.add_token(&token(), FakeGitHubToken::Classic("repo, workflow"));
         let hosted = tempfile::tempdir().unwrap();
         github.serve_git(hosted.path());
         github.host_repository("octo/app", &project.repo());
         let authority = project.path("authority.pem");
-        std::fs::write(&authority, certificate.authority()).unwrap();
+        fs::write(&authority, certificate.authority()).unwrap();
+        project.configure("ralph.toml", "[ci]\ngrace = \"0s\"\n");
         let project = project
             .env("GITHUB_API_URL", github.url())
             .env("GITHUB_PAT", token())
@@ -59,19 +81,19 @@ impl RemoteProject {
     }
 
     /// Changes the project.
-    fn change(self, change: impl FnOnce(Project) -> Project) -> Self {
+    pub(crate) fn change(self, change: impl FnOnce(Project) -> Project) -> Self {
         Self {
             project: change(self.project),
             ..self
         }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("{}/octo/app", self.github.url())
     }
 
     /// Returns the path of the hosted repository.
-    fn bare(&self) -> PathBuf {
+    pub(crate) fn bare(&self) -> PathBuf {
         self.hosted.path().join("octo/app.git")
     }
 
@@ -92,7 +114,7 @@ impl RemoteProject {
     }
 
     /// Returns the commit of a branch on GitHub, if it exists.
-    fn branch(&self, name: &str) -> Option<String> {
+    pub(crate) fn branch(&self, name: &str) -> Option<String> {
         let reference = format!("refs/heads/{name}");
         let format = "--format=%(objectname)";
         let found = git(&self.bare(), &["for-each-ref", format, &reference]);
@@ -108,7 +130,7 @@ impl RemoteProject {
 
     /// Waits until a response was lost.
     #[track_caller]
-    fn wait_for_lost(&self, operation: &str) {
+    pub(crate) fn wait_for_lost(&self, operation: &str) {
         let start = Instant::now();
         while !self.has_lost(operation) {
             assert!(start.elapsed() < WAIT_TIMEOUT, "{operation} is not sent");
@@ -137,7 +159,7 @@ impl RemoteProject {
                 &format!("origin/{branch}"),
             ],
         );
-        std::fs::write(work.join(file), "theirs\n").unwrap();
+        fs::write(work.join(file), "theirs\n").unwrap();
         git(&work, &["add", "."]);
         let author = format!("--author={author} <someone@localhost>");
         git(&work, &["commit", "--quiet", "--message=Theirs", &author]);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ralph_test::{FakeGitHubToken, FaultRule, GitHubFault};
 
-use super::RemoteProject;
+use super::{RemoteProject, assert_no_token_in};
 use crate::project::finish;
 
 /// Returns the arguments and the environments of all processes but one.
@@ -24,22 +24,6 @@ fn processes_except(own: &str) -> Vec<String> {
         String::from_utf8_lossy(&parts.concat()).replace('\0', "\n")
     };
     entries.filter(is_process).map(|path| text(&path)).collect()
-}
-
-fn assert_no_token_in(directory: &Path, token: &str) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        let kind = fs::symlink_metadata(&path).unwrap().file_type();
-        if kind.is_dir() {
-            assert_no_token_in(&path, token);
-        } else if kind.is_file() {
-            let bytes = fs::read(&path).unwrap();
-            let has_token = bytes
-                .windows(token.len())
-                .any(|part| part == token.as_bytes());
-            assert!(!has_token, "{}", path.display());
-        }
-    }
 }
 
 #[test]
