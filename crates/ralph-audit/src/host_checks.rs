@@ -19,6 +19,8 @@ pub(super) fn check_success(
     let waited = waits.rfind(|record| record.event()["reason"]["commit"] == head);
     let mut results = evidence.records("ci_finished").filter(before);
     let result = results.rfind(|record| record.text("commit") == head);
+    // A result of an earlier wait is not one of the last wait.
+    let result = result.filter(|result| waited.is_none_or(|wait| wait.number < result.number));
     match (waited, result) {
         (Some(wait), None) => findings.fail(format!(
             "{} waits for the checks of {head}, but the run succeeded without a result",

@@ -186,6 +186,8 @@ pub struct RunState {
     pub allowed_hosts: BTreeSet<String>,
     /// Messages of the user, oldest first: all that wait, and the last that were acknowledged.
     pub messages: Vec<Message>,
+    /// The number of notes and guardrails of the user since the last iteration started.
+    pub(crate) unread_advice: usize,
     /// The numbers of warnings and notices.
     pub announced: AnnouncementCounts,
     /// The number of consecutive iterations without any change.
@@ -265,6 +267,7 @@ impl RunState {
             provider_tools: BTreeSet::new(),
             allowed_hosts: BTreeSet::new(),
             messages: Vec::new(),
+            unread_advice: 0,
             announced: AnnouncementCounts::default(),
             idle: 0,
             adoption: None,

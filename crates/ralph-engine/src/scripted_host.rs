@@ -14,6 +14,9 @@ use ralph_core::ports::{
 
 use crate::run_fixture::RunFixture;
 
+/// The address of a git server that does not exist.
+const UNREACHABLE: &str = "https://127.0.0.1:1/owner/repo";
+
 /// The prepared responses, and what the run sent.
 #[derive(Default)]
 pub(crate) struct HostScript {
@@ -29,6 +32,10 @@ pub(crate) struct HostScript {
     pub(crate) base_pull: Option<PullRequest>,
     /// The head that the host reports instead of the last one that was sent.
     pub(crate) other_head: Option<CommitId>,
+    /// The state that the host reports instead of a draft.
+    pub(crate) pull_state: Option<PullState>,
+    /// How many of the next git commands find no host.
+    pub(crate) git_outage: u32,
     /// The drafts of the pull request, oldest first.
     pub(crate) drafts: Vec<PullDraft>,
     /// The number of pull requests that were created.
@@ -111,6 +118,11 @@ impl Scm for ScriptedHost {
     }
 
     fn remote(&self) -> &str {
+        let mut script = self.script();
+        if script.git_outage > 0 {
+            script.git_outage -= 1;
+            return UNREACHABLE;
+        }
         &self.remote
     }
 
@@ -171,11 +183,12 @@ impl SourceHost for ScriptedHost {
 
     async fn pull(&self, number: u64) -> Result<PullRequest, ScmError> {
         let draft = self.last_draft();
-        let other = self.script().other_head.clone();
+        let script = self.script();
+        let other = script.other_head.clone();
         Ok(PullRequest {
             number,
             url: "https://host/pull/7".into(),
-            state: PullState::Draft,
+            state: script.pull_state.unwrap_or(PullState::Draft),
             head: other.unwrap_or(draft.commit),
         })
     }

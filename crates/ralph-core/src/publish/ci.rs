@@ -66,8 +66,9 @@ pub struct CiWatch {
 impl CiWatch {
     /// Returns the result after waiting for this long; `None` if the wait continues.
     ///
-    /// A host starts its checks one after the other, so they have passed only if the next report
-    /// contains the same ones.
+    /// A host starts its checks one after the other, and the first one of a slow system can follow a
+    /// status that is passed at once. So they have passed only if the next report contains the same
+    /// ones, and not before the end of the grace time.
     pub fn judge(
         &mut self,
         report: &CheckReport,
@@ -76,6 +77,7 @@ impl CiWatch {
     ) -> Option<CiOutcome> {
         let counts = count(report);
         let is_over = waited >= policy.timeout;
+        let is_late = waited >= policy.grace || is_over;
         let was_passed = self.passed.take();
         if counts.pending > 0 {
             let failed = is_over && counts.failed > 0;
@@ -89,7 +91,6 @@ impl CiWatch {
             return Some(CiOutcome::Failed);
         }
         if counts.passed == 0 {
-            let is_late = waited >= policy.grace || is_over;
             return is_late.then_some(CiOutcome::Missing);
         }
         let names: BTreeSet<String> = foreign_checks(report)
@@ -97,7 +98,7 @@ impl CiWatch {
             .collect();
         let is_stable = was_passed.as_ref() == Some(&names);
         self.passed = Some(names);
-        (is_stable || is_over).then_some(CiOutcome::Passed)
+        (is_late && is_stable || is_over).then_some(CiOutcome::Passed)
     }
 }
 
@@ -175,6 +176,12 @@ mod tests {
             (vec![("a+", 1), ("a+ b+", 2)], None),
             (vec![("a+", 1), ("a+ b?", 2), ("a+ b+", 3)], None),
             (vec![("a+", 1), ("", 1), ("a+", 1)], None),
+            (vec![("a+", 0), ("a+", 1)], None),
+            (vec![("a+", 0), ("a+", 1), ("a+ b?", 2)], None),
+            (
+                vec![("a+", 0), ("a+", 1), ("a+ b?", 2), ("a+ b-", 3)],
+                Some(Failed),
+            ),
             (vec![("a+", 30)], Some(Passed)),
             (vec![("a-", 0)], Some(Failed)),
             (vec![("a- b?", 1)], None),

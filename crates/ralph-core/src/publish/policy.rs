@@ -19,7 +19,7 @@ pub struct CiPolicy {
     pub interval: Duration,
     /// The longest wait for the end of the checks.
     pub timeout: Duration,
-    /// How long a commit may be without any check.
+    /// How long a commit may be without any check; its checks have not passed before this time.
     pub grace: Duration,
 }
 

@@ -110,6 +110,11 @@ pub struct CommandTraits {
 }
 
 impl Command {
+    /// Returns whether the next prompts contain the command's text.
+    pub fn is_advice(&self) -> bool {
+        matches!(self, Self::Note(_) | Self::Guardrail(_))
+    }
+
     /// Returns the verb that the command line uses.
     pub fn verb(&self) -> &'static str {
         match self {

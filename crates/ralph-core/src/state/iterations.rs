@@ -13,6 +13,8 @@ impl RunState {
         match event {
             IterationEvent::IterationStarted { iteration, head } => {
                 self.iteration = *iteration;
+                let pending = self.pending_commands.iter();
+                self.unread_advice = pending.filter(|(_, command)| command.is_advice()).count();
                 self.open = Some(OpenIteration::new(*iteration, head.clone(), active));
             }
             IterationEvent::ActionStarted { action, label, .. } => {

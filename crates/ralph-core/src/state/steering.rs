@@ -125,6 +125,12 @@ impl RunState {
         self.messages.iter().filter(|message| message.is_waiting())
     }
 
+    /// Returns whether the user sent a message, a note or a guardrail that the last prompt does not
+    /// contain.
+    pub fn has_unread_input(&self) -> bool {
+        self.unread_advice > 0 || self.waiting_messages().any(|message| !message.is_in_prompt)
+    }
+
     /// Returns the messages of the next prompt: the oldest ones, up to [`MAX_MESSAGE_BYTES`].
     pub fn messages_for_prompt(&self) -> impl Iterator<Item = &Message> {
         let mut bytes = 0;
@@ -194,6 +200,7 @@ impl RunState {
         if let Command::Task { contract } = command {
             self.wanted_contract = Some(contract.clone());
         }
+        self.unread_advice += usize::from(command.is_advice());
         if command.needs_execution() {
             self.pending_commands.push((id.to_owned(), command.clone()));
         }

@@ -245,7 +245,7 @@ pub const RULES: &[TrustRule] = &[
         "reviews.respond",
         Proposal,
         TrustScope::Every,
-        "the model gets the text of reviews that request changes, whoever wrote them",
+        "the model gets the text of reviews in which members or collaborators request changes",
     )
     .with_bound(TrustBound::Order(&["false", "true"])),
     row(

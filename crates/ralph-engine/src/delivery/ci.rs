@@ -7,7 +7,7 @@ use std::time::Duration;
 use ralph_core::event::DeliveryEvent;
 use ralph_core::id::CommitId;
 use ralph_core::plan::Delivery;
-use ralph_core::ports::{CheckReport, HostCheck, Scm};
+use ralph_core::ports::{CheckReport, HostCheck, PullRequest, PullState, Scm};
 use ralph_core::publish::CiPolicy;
 use ralph_core::publish::ci::{CiDecision, CiOutcome, CiWatch, count, decide, failed_checks};
 use ralph_core::run::{CiWait, PauseReason, RunStatus};
@@ -56,6 +56,20 @@ struct CiWaiter {
     watch: CiWatch,
     polls: u32,
     waited: Duration,
+}
+
+/// Returns why a run must not succeed yet: the user changed the task, or sent something that the last
+/// prompt does not contain.
+pub(super) fn unread_input(run: &Run) -> Option<String> {
+    let state = run.recorder.state();
+    let reason = if state.wanted_contract.is_some() {
+        "the task was changed before the run succeeded"
+    } else if state.has_unread_input() {
+        "a message of the user is not read yet"
+    } else {
+        return None;
+    };
+    Some(reason.into())
 }
 
 /// Waits for the checks of a commit, if the source host has checks.
@@ -142,8 +156,7 @@ impl CiWaiter {
             let reason = "the user asked for a fresh iteration before the checks completed";
             return Ok(Some(reason.into()));
         }
-        let is_changed = run.recorder.state().wanted_contract.is_some();
-        Ok(is_changed.then(|| "the task was changed before the checks completed".into()))
+        Ok(unread_input(run))
     }
 
     fn record_progress(&self, run: &mut Run, report: &CheckReport) -> Result<(), RunError> {
@@ -165,7 +178,14 @@ impl CiWaiter {
     ) -> Result<CiVerdict, RunError> {
         let checks: Vec<HostCheck> = failed_checks(report).cloned().collect();
         let failed: Vec<String> = checks.iter().take(MAX_NAMED).map(short_name).collect();
-        let decision = decide(outcome, &self.policy, self.round);
+        let mut decision = decide(outcome, &self.policy, self.round);
+        let blocked = match decision {
+            CiDecision::Success => confirm_pull_head(run, &self.commit).await?,
+            CiDecision::Retry | CiDecision::Pause => None,
+        };
+        if blocked.is_some() {
+            decision = CiDecision::Pause;
+        }
         if self.policy.required {
             self.log_failures(run, &checks).await?;
         }
@@ -180,6 +200,9 @@ impl CiWaiter {
             counts: count(report),
             decision,
         })?;
+        if let Some(reason) = blocked {
+            return Ok(CiVerdict::Pause(reason));
+        }
         Ok(match decision {
             CiDecision::Success => CiVerdict::Success,
             CiDecision::Retry => CiVerdict::Refused(vec![format!(
@@ -272,9 +295,8 @@ async fn sleep_until_due(run: &mut Run, delay: Duration) -> Result<Duration, Run
     loop {
         let waited = elapsed(&run.recorder).saturating_sub(started);
         let left = delay.saturating_sub(waited);
-        let is_interrupted = run.controls.resumed
-            || run.controls.pending.is_some()
-            || run.recorder.state().wanted_contract.is_some();
+        let is_interrupted =
+            run.controls.resumed || run.controls.pending.is_some() || unread_input(run).is_some();
         if left.is_zero() || is_interrupted {
             return Ok(waited);
         }
@@ -287,49 +309,70 @@ async fn sleep_until_due(run: &mut Run, delay: Duration) -> Result<Duration, Run
 }
 
 /// Returns why the user has to act because the pull request is not at the verified commit.
-pub(super) async fn confirm_pull_head(
+async fn confirm_pull_head(
     run: &mut Run,
     head: &CommitId,
 ) -> Result<Option<PauseReason>, RunError> {
     let Some(pull) = run.recorder.state().pull.clone() else {
         return Ok(None);
     };
-    if run.services.scm.source_host().is_none() {
-        return Ok(None);
-    }
     let delay = policy(run).ci.interval.min(HEAD_DELAY);
     let mut patience = HostPatience::default();
-    let mut found = pull.head.clone();
+    let mut found = pull.clone();
     let pull = &pull;
     for attempt in 0..HEAD_ATTEMPTS {
         if attempt > 0 {
             // The host updates a pull request some time after a push.
             sleep_until_due(run, delay).await?;
             handle_pending_input(run).await?;
+            if unread_input(run).is_some() {
+                // Success is refused in any case.
+                return Ok(None);
+            }
         }
-        let current = host_request(run, &mut patience, move |scm: Arc<dyn Scm>| async move {
+        found = host_request(run, &mut patience, move |scm: Arc<dyn Scm>| async move {
             match scm.source_host() {
                 Some(host) => host.pull(pull.number).await,
                 None => Ok(pull.clone()),
             }
         })
         .await?;
-        if current.head == *head || current.state.is_closed() {
+        if found.head == *head {
             return Ok(None);
         }
-        found = current.head;
     }
-    Ok(Some(PauseReason::Broken {
-        what: format!(
-            "pull request {} is at commit {}, but the verified commit is {}",
-            pull.number,
-            found.short(),
-            head.short()
+    let branch = &run.recorder.state().plan.branch;
+    Ok(Some(other_head(&found, head, branch)))
+}
+
+/// Returns the pause for a pull request that is not at the verified commit.
+fn other_head(pull: &PullRequest, head: &CommitId, branch: &str) -> PauseReason {
+    let PullRequest { number, .. } = pull;
+    let (at, head) = (pull.head.short(), head.short());
+    let ended = |verb: &str| {
+        format!(
+            "pull request {number} was {verb} at commit {at}, before the last commits of the run: \
+             the verified commit is {head}"
+        )
+    };
+    let (what, fix) = match pull.state {
+        PullState::Merged => (
+            ended("merged"),
+            format!(
+                "open another pull request for branch `{branch}`, and end the run with `ralph stop`"
+            ),
         ),
-        fix: format!(
-            "move branch `{}` back to the verified commit, then `ralph resume`, or review its new commits \
-             and merge it yourself",
-            run.recorder.state().plan.branch
+        PullState::Closed => (
+            ended("closed"),
+            "reopen it, then `ralph resume`, which reads it again".into(),
         ),
-    }))
+        PullState::Draft | PullState::Open => (
+            format!("pull request {number} is at commit {at}, but the verified commit is {head}"),
+            format!(
+                "move branch `{branch}` back to the verified commit, then `ralph resume`, or review \
+                 its new commits and merge it yourself"
+            ),
+        ),
+    };
+    PauseReason::Broken { what, fix }
 }

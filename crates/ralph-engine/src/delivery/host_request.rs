@@ -3,19 +3,90 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_core::ports::{Scm, ScmError};
+use ralph_core::ports::{HostError, HostErrorKind, Scm, ScmError};
 use ralph_core::publish::{PublishPolicy, host_wait};
 
 use crate::attend::attend;
 use crate::error::RunError;
+use crate::git::GitError;
 use crate::run::Run;
-use crate::steps::{random_jitter, wait_for_host};
+use crate::steps::{elapsed, random_jitter, wait_for_host};
 
-/// The waits for a source host during one step of a run.
-#[derive(Debug, Default)]
+/// The waits for a source host since its last response.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HostPatience {
     waited: Duration,
     failures: u32,
+}
+
+/// The parts of git's messages about a network or a host that is not available.
+const TRANSIENT_MESSAGES: [&str; 17] = [
+    "Could not resolve",
+    "Couldn't connect to server",
+    "Failed to connect",
+    "Connection refused",
+    "Connection reset",
+    "Network is unreachable",
+    "No route to host",
+    "timed out",
+    "Timeout was reached",
+    "Operation too slow",
+    "Empty reply from server",
+    "early EOF",
+    "unexpected disconnect",
+    "the remote end hung up unexpectedly",
+    "was not closed cleanly",
+    "returned error: 5",
+    "(Internal Server Error)",
+];
+
+impl HostPatience {
+    /// Waits after a transient error, and returns any other error.
+    async fn wait_out(&mut self, run: &mut Run, error: ScmError) -> Result<(), RunError> {
+        self.failures += 1;
+        let now = run.recorder.clock.now();
+        let delays = (&run.services.outage, random_jitter());
+        let Some(wait) = host_wait(&error, self.failures, self.waited, now, delays) else {
+            return Err(give_up(error, self.waited));
+        };
+        let started = elapsed(&run.recorder);
+        wait_for_host(run, wait, error.to_string()).await?;
+        // The user can end the wait early, and a pause after it is no wait for the host.
+        self.waited += elapsed(&run.recorder).saturating_sub(started).min(wait);
+        Ok(())
+    }
+
+    /// Waits after an error of git that a network or a host on it caused, and returns any other error.
+    /// The command must be idempotent.
+    pub(super) async fn wait_out_git(
+        &mut self,
+        run: &mut Run,
+        error: GitError,
+    ) -> Result<(), RunError> {
+        let is_remote = run.services.scm.source_host().is_some();
+        match git_outage(&error) {
+            Some(outage) if is_remote => self.wait_out(run, ScmError::Host(outage)).await,
+            Some(_) | None => Err(error.into()),
+        }
+    }
+}
+
+/// Returns the outage that made a git command fail; `None` for other errors.
+pub(super) fn git_outage(error: &GitError) -> Option<HostError> {
+    if let GitError::Login(ScmError::Host(error)) = error {
+        return error.kind.is_transient().then(|| error.clone());
+    }
+    let GitError::Failed { command, message } = error else {
+        return None;
+    };
+    let is_transient = TRANSIENT_MESSAGES.iter().any(|part| message.contains(part));
+    is_transient.then(|| HostError {
+        request: format!("git {command}"),
+        request_id: None,
+        kind: HostErrorKind::Unavailable {
+            cause: message.clone(),
+        },
+    })
 }
 
 /// Sends a request, and repeats it after a transient error. The request must be idempotent.
@@ -33,18 +104,13 @@ where
     }
     loop {
         let sending = request(scm.clone());
-        let error = match attend(&mut run.recorder.journal, &mut run.controls, sending).await? {
-            Ok(response) => return Ok(response),
-            Err(error) => error,
-        };
-        patience.failures += 1;
-        let now = run.recorder.clock.now();
-        let delays = (&run.services.outage, random_jitter());
-        let Some(wait) = host_wait(&error, patience.failures, patience.waited, now, delays) else {
-            return Err(give_up(error, patience.waited));
-        };
-        wait_for_host(run, wait, error.to_string()).await?;
-        patience.waited += wait;
+        match attend(&mut run.recorder.journal, &mut run.controls, sending).await? {
+            Ok(response) => {
+                *patience = HostPatience::default();
+                return Ok(response);
+            }
+            Err(error) => patience.wait_out(run, error).await?,
+        }
     }
 }
 

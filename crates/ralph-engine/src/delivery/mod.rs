@@ -10,6 +10,8 @@ mod ci;
 mod host_request;
 #[cfg(test)]
 mod host_tests;
+#[cfg(test)]
+mod outage_tests;
 mod publish;
 mod pull_body;
 mod pull_request;

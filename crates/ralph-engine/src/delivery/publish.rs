@@ -12,7 +12,7 @@ use ralph_core::state::{CiResult, RunState};
 use ralph_core::surface::{self, Surface};
 use ralph_core::verdict::{self, CheckResult, CompletionState};
 
-use super::ci::{CiVerdict, await_checks, confirm_pull_head};
+use super::ci::{CiVerdict, await_checks, unread_input};
 use super::host_request::{HostPatience, host_request};
 use super::pull_request::{closed_issues, pull_draft, update_pull_request};
 use super::reviews::take_reviews;
@@ -100,6 +100,7 @@ pub(crate) async fn finish_approved(run: &mut Run) -> Result<Option<RunStatus>, 
         && state.open.is_none()
         && is_green;
     if !waits
+        || unread_input(run).is_some()
         || verdict::may_finish(&completion_state(&run.recorder, &run.bench, &run.pinned)).is_err()
     {
         return Ok(None);
@@ -175,7 +176,7 @@ async fn try_success(run: &mut Run) -> Result<DeliveryOutcome, RunError> {
         }
         report.checks
     };
-    push_if_missing(&mut run.recorder, &run.bench, &run.services).await?;
+    push_if_missing(run).await?;
     let approval = unapproved_test_changes(&run.recorder, &run.bench, &run.pinned).await?;
     if let Some(reason) = approval.or_else(|| run.surroundings.take_pause()) {
         run.recorder.set_status(RunStatus::Running)?;
@@ -201,7 +202,7 @@ async fn finish_at_host(
     let mut refused = Vec::new();
     let mut pause = None;
     match await_checks(run, head).await? {
-        CiVerdict::Success => pause = confirm_pull_head(run, head).await?,
+        CiVerdict::Success => refused.extend(unread_input(run)),
         CiVerdict::Refused(reasons) => refused = reasons,
         CiVerdict::Pause(reason) => pause = Some(reason),
     }
@@ -345,23 +346,38 @@ async fn broken_rules(
 }
 
 /// Pushes the branch again if it is missing at the source host, or has another head.
-async fn push_if_missing(
-    recorder: &mut Recorder,
-    bench: &Workbench,
-    services: &Services,
-) -> Result<(), RunError> {
-    let (branch, head) = (
-        recorder.state().plan.branch.clone(),
-        recorder.state().head.clone(),
-    );
+pub(super) async fn push_if_missing(run: &mut Run) -> Result<(), RunError> {
+    let state = run.recorder.state();
+    let (branch, head) = (state.plan.branch.clone(), state.head.clone());
     let reference = format!("refs/heads/{branch}");
-    let remote = services.scm.remote().to_owned();
-    if bench.repo.remote_ref(&remote, &reference).await?.as_ref() != Some(&head) {
-        push_and_sync(recorder, bench, services, &head, &reference).await?;
+    let mut patience = HostPatience::default();
+    let pushed = loop {
+        let remote = run.services.scm.remote();
+        match run.bench.repo.remote_ref(remote, &reference).await {
+            Ok(pushed) => break pushed,
+            Err(error) => patience.wait_out_git(run, error).await?,
+        }
+    };
+    if pushed.as_ref() != Some(&head) {
+        push_patiently(run, &head, &reference).await?;
+        let (recorder, bench, services) = (&mut run.recorder, &run.bench, &run.services);
         recorder.append(DeliveryEvent::Pushed { branch, head })?;
         save_state(recorder, bench, services, &RunStatus::Running).await?;
     }
     Ok(())
+}
+
+/// Pushes a commit, and repeats the push while the source host is not available.
+async fn push_patiently(run: &mut Run, commit: &CommitId, reference: &str) -> Result<(), RunError> {
+    let mut patience = HostPatience::default();
+    loop {
+        let (recorder, bench, services) = (&run.recorder, &run.bench, &run.services);
+        match push_and_sync(recorder, bench, services, commit, reference).await {
+            Ok(()) => return Ok(()),
+            Err(RunError::Git(error)) => patience.wait_out_git(run, error).await?,
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Pushes a commit and waits until it would survive a power cut at the source host. The push is
@@ -397,13 +413,13 @@ async fn push(run: &mut Run) -> Result<(), RunError> {
         scm.check_push(name).await
     })
     .await?;
-    let (recorder, bench, services) = (&mut run.recorder, &run.bench, &run.services);
-    recorder.append(DeliveryEvent::PushStarted {
+    run.recorder.append(DeliveryEvent::PushStarted {
         branch: branch.clone(),
         head: head.clone(),
     })?;
     let reference = format!("refs/heads/{branch}");
-    push_and_sync(recorder, bench, services, &head, &reference).await?;
+    push_patiently(run, &head, &reference).await?;
+    let (recorder, bench, services) = (&mut run.recorder, &run.bench, &run.services);
     recorder.log_activity(&format!("pushed {} to {branch}", head.short()))?;
     recorder.append(DeliveryEvent::Pushed { branch, head })?;
     save_state(recorder, bench, services, &RunStatus::Running).await

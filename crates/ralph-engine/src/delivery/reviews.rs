@@ -16,8 +16,8 @@ const MAX_LOGGED_CHARS: usize = 4096;
 /// The most characters of a review in a refusal.
 const MAX_REASON_CHARS: usize = 400;
 
-/// Logs new reviews that request changes, and returns the reasons why success is refused. A review
-/// counts once.
+/// Logs new reviews in which members or collaborators request changes, and returns the reasons why
+/// success is refused. A review counts once.
 pub(super) async fn take_reviews(run: &mut Run) -> Result<Vec<String>, RunError> {
     let Some(pull) = run.recorder.state().pull.clone() else {
         return Ok(Vec::new());
@@ -42,7 +42,9 @@ pub(super) async fn take_reviews(run: &mut Run) -> Result<Vec<String>, RunError>
             && review.verdict == ReviewVerdict::ChangesRequested
             && viewer.as_ref() != Some(&review.author)
     };
-    let mut new: Vec<PullReview> = reviews.into_iter().filter(is_new).collect();
+    let new = reviews.into_iter().filter(is_new);
+    let (mut new, ignored): (Vec<_>, Vec<_>) = new.partition(|review| review.is_member);
+    log_ignored(run, &ignored)?;
     new.sort_by_key(|review| review.id);
     new.truncate(MAX_REVIEWS);
     let Some(last) = new.last().map(|review| review.id) else {
@@ -60,6 +62,22 @@ pub(super) async fn take_reviews(run: &mut Run) -> Result<Vec<String>, RunError>
     run.recorder
         .append(DeliveryEvent::ReviewsReceived { last, reviewers })?;
     Ok(reasons)
+}
+
+/// Logs the reviews of accounts that must not influence the run, once in each process.
+fn log_ignored(run: &mut Run, reviews: &[PullReview]) -> Result<(), RunError> {
+    let known = run.surroundings.last_ignored_review;
+    let new = reviews.iter().filter(|review| review.id > known);
+    for review in new.take(MAX_REVIEWS) {
+        run.recorder.log_activity(&format!(
+            "ignored: `{}` requests changes in the pull request, but is neither a member nor a \
+             collaborator of the repository",
+            review.author
+        ))?;
+    }
+    let last = reviews.iter().map(|review| review.id).max();
+    run.surroundings.last_ignored_review = last.map_or(known, |last| last.max(known));
+    Ok(())
 }
 
 async fn read_reviews(

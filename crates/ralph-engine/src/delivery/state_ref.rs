@@ -5,6 +5,7 @@ use ralph_core::event::{DeliveryEvent, Event, RunEvent};
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 
+use super::host_request::git_outage;
 use super::publish::push_and_sync;
 use super::saved_files::{SNAPSHOT_FILE, SavedFiles, SnapshotManifest};
 use crate::error::RunError;
@@ -103,9 +104,8 @@ async fn save(
     for _ in 1..MAX_SAVE_ATTEMPTS {
         let is_refused = matches!(
             &pushed,
-            Err(RunError::Git(
-                GitError::Moved { .. } | GitError::Failed { .. }
-            ))
+            Err(RunError::Git(error @ (GitError::Moved { .. } | GitError::Failed { .. })))
+                if git_outage(error).is_none()
         );
         if !is_refused {
             break;

@@ -34,6 +34,8 @@ pub(crate) struct Surroundings {
     default_branch: Option<String>,
     /// The pause for a new overlap.
     pause: Option<PauseReason>,
+    /// The highest id of a review that was ignored.
+    pub(super) last_ignored_review: u64,
 }
 
 impl Surroundings {

@@ -227,7 +227,7 @@ fn review_body(review: &FakeReview, pull: &FakePull, call: &GitHubCall<'_>) -> V
     json!({
         "id": review.id, "node_id": format!("PRR_{}", review.id), "user": user(&review.author),
         "body": review.body, "state": review.state, "html_url": url, "pull_request_url": url,
-        "author_association": "COLLABORATOR", "commit_id": pull.commit, "submitted_at": call.time(),
+        "author_association": review.association, "commit_id": pull.commit, "submitted_at": call.time(),
         "_links": {"html": {"href": url}, "pull_request": {"href": url}},
     })
 }

@@ -85,6 +85,8 @@ pub struct FakeReview {
     pub author: String,
     /// `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED` or `DISMISSED`.
     pub state: String,
+    /// The author's relation to the repository, such as `COLLABORATOR` or `NONE`.
+    pub association: String,
     pub body: String,
     /// The path, the line and the text of each comment.
     pub comments: Vec<(String, u64, String)>,
@@ -313,6 +315,7 @@ impl FakeRepo {
             id,
             author: author.to_owned(),
             state: state.to_owned(),
+            association: "COLLABORATOR".to_owned(),
             body: body.to_owned(),
             comments: comments.collect(),
         };

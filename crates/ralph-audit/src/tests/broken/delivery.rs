@@ -5,7 +5,9 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::case::{CorruptionCase, assert_detected, corruption, insert_after, remove, stop};
-use crate::tests::fixture::{AuditFixture, BRANCH, RUN, commit_on_branch, git, set_branch};
+use crate::tests::fixture::{
+    AuditFixture, BRANCH, RUN, commit_on_branch, failed_checks, git, set_branch,
+};
 
 const DUPLICATE_COMMITS_AND_PULL_REQUESTS: &[CorruptionCase] = &[
     corruption(
@@ -261,6 +263,23 @@ fn a_wait_for_passed_checks_is_no_finding() {
     wait_for_checks(&mut fixture, Some("success"));
     let audit = fixture.audit();
     assert!(audit.is_green(), "{}", audit.render());
+}
+
+#[test]
+fn a_result_belongs_to_the_wait_before_it() {
+    let mut fixture = AuditFixture::succeeded();
+    wait_for_checks(&mut fixture, Some("success"));
+    let result = fixture.entry_index("ci_finished", 1);
+    fixture.edit_entries(|entries| {
+        // The same wait again, without its result.
+        let again = [entries[result - 1].clone(), entries[result + 1].clone()];
+        entries.splice(result + 2..result + 2, again);
+    });
+    let audit = fixture.audit();
+    let render = audit.render();
+    assert_eq!(failed_checks(&audit), ["I12"], "{render}");
+    let finding = "but the run succeeded without a result";
+    assert!(render.contains(finding), "{render}");
 }
 
 /// A pull request at a host on the network is opened once, after its intent.

@@ -78,6 +78,9 @@ pub enum ReviewVerdict {
 pub struct PullReview {
     pub id: u64,
     pub author: String,
+    /// Whether the author is the owner of the repository, a member of its organization or a
+    /// collaborator.
+    pub is_member: bool,
     pub verdict: ReviewVerdict,
     /// The commit that was reviewed.
     pub commit: Option<String>,

@@ -1,6 +1,7 @@
 //! Hosts that the user allows, and messages of the user.
 
 use super::*;
+use crate::advice::{Note, NoteKind};
 use crate::budget::Budget;
 use crate::event::{CommandEvent, EgressEvent, MessageState};
 use crate::run::{FailReason, PauseReason};
@@ -177,6 +178,44 @@ fn a_prompt_has_the_oldest_messages_that_fit() {
     let state = after(events);
     assert_eq!(in_prompt(&state), [true, false, false, false]);
     assert_eq!(shown(&state), ["1", "3", "4"]);
+}
+
+#[test]
+fn input_is_unread_until_a_prompt_contains_it() {
+    let sent = |id: &str, command: Command| {
+        Event::Command(CommandEvent::CommandReceived {
+            id: id.into(),
+            command,
+            refused: None,
+        })
+    };
+    let note = Command::Note(Note {
+        kind: NoteKind::Decision,
+        text: "use one file".into(),
+        author: String::new(),
+    });
+    let done = Event::Command(CommandEvent::CommandDone {
+        id: "3".into(),
+        done: true,
+        detail: String::new(),
+        output: String::new(),
+    });
+    let mut events = vec![open_one(), asked(1)];
+    for (added, expected) in [
+        (vec![], false),
+        (vec![moved("1", "first", MessageState::Queued)], true),
+        (vec![moved("1", "first", MessageState::Delivered)], true),
+        (vec![asked(1)], false),
+        (vec![moved("2", "later", MessageState::Queued)], true),
+        (vec![moved("2", "later", MessageState::Acknowledged)], false),
+        (vec![sent("3", note.clone()), done], true),
+        (vec![open_one()], false),
+        (vec![sent("4", note), open_one()], true),
+    ] {
+        events.extend(added);
+        let state = after(events.clone());
+        assert_eq!(state.has_unread_input(), expected, "{:?}", events.last());
+    }
 }
 
 /// Returns a run that failed because its five iterations are used up.

@@ -15,6 +15,7 @@ struct GitHubReview {
     state: String,
     body: Option<String>,
     commit_id: Option<String>,
+    author_association: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -59,6 +60,12 @@ impl GitHubHost {
     }
 }
 
+/// Returns whether an `author_association` belongs to an account that the owner of the repository
+/// chose.
+fn is_member(association: &str) -> bool {
+    ["OWNER", "MEMBER", "COLLABORATOR"].contains(&association)
+}
+
 /// Converts a review to the port's type; `None` if it is not submitted.
 fn convert(review: GitHubReview, comments: &[ReviewComment]) -> Option<PullReview> {
     let verdict = match review.state.as_str() {
@@ -80,6 +87,7 @@ fn convert(review: GitHubReview, comments: &[ReviewComment]) -> Option<PullRevie
         id: review.id,
         // The account of the author may be deleted.
         author: review.user.map_or("ghost".to_owned(), |user| user.login),
+        is_member: review.author_association.as_deref().is_some_and(is_member),
         verdict,
         commit: review.commit_id,
         text,

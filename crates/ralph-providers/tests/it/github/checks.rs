@@ -200,6 +200,9 @@ async fn reviews_have_their_comments() {
         app.add_review(1, "bob", "PENDING", "not submitted", &[]);
         app.add_review(1, "bob", "APPROVED", "", &[]);
         app.add_review(1, "eve", "COMMENTED", &"x".repeat(20_000), &[]);
+        let pull = app.issue(1).pull.as_mut().unwrap();
+        pull.reviews[2].association = "OWNER".into();
+        pull.reviews[3].association = "CONTRIBUTOR".into();
     });
     let reviews = abilities(&test.host()).reviews(1).await.unwrap();
     let seen: Vec<_> = reviews
@@ -214,6 +217,8 @@ async fn reviews_have_their_comments() {
             ("eve", ReviewVerdict::Commented),
         ]
     );
+    let members: Vec<bool> = reviews.iter().map(|each| each.is_member).collect();
+    assert_eq!(members, [true, true, false]);
     assert_eq!(
         reviews[0].text,
         "Please change this.\nsrc/a.rs:3: Why?\nsrc/b.rs:9: Rename this."
