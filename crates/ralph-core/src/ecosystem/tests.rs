@@ -1,5 +1,6 @@
 //! A project per ecosystem, and the test command that is found in it.
 
+use super::python::is_test_file;
 use super::{DetectedProject, LISTED_DIRECTORIES, ProjectFiles, READ_FILES, detect_project};
 use crate::lint::{LintSeverity, lint_command};
 
@@ -7,7 +8,7 @@ use crate::lint::{LintSeverity, lint_command};
 fn detect(files: &[(&str, &str)]) -> DetectedProject {
     let mut project = ProjectFiles::default();
     for (name, text) in files {
-        if READ_FILES.contains(name) {
+        if READ_FILES.contains(name) || is_test_file(name) {
             project.add_text(*name, *text);
         } else {
             assert!(text.is_empty(), "{name} is not read");

@@ -74,6 +74,7 @@ impl DeliveryEvent {
         "pushed",
         "pull_request_started",
         "pull_request_updated",
+        "state_saved",
         "ci_progress",
         "ci_finished",
         "overlap_found",
@@ -81,7 +82,6 @@ impl DeliveryEvent {
         "reviews_received",
         "base_moved",
         "base_pull_closed",
-        "state_saved",
         "discarded",
     ];
 }
