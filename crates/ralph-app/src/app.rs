@@ -20,6 +20,7 @@ use crate::providers::model_keys::StoredModelKeys;
 use crate::providers::models::ModelFactory;
 use crate::providers::{self, Providers, SourceConnections};
 use crate::tokens::{StoreSelection, TokenSources, TokenStorage};
+use crate::typed_hosts::TypedHosts;
 
 /// The search path for programs if the environment sets none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -35,6 +36,8 @@ pub struct App {
     model_keys: Arc<OnceLock<StoredModelKeys>>,
     /// The open connections to source hosts.
     source_connections: Arc<SourceConnections>,
+    /// The source hosts that the user named on the command line; all contexts share them.
+    typed_hosts: Arc<TypedHosts>,
 }
 
 impl App {
@@ -48,6 +51,7 @@ impl App {
             clock: SystemClock::new(),
             model_keys: Arc::default(),
             source_connections: Arc::default(),
+            typed_hosts: Arc::default(),
         }
     }
 
@@ -61,6 +65,7 @@ impl App {
             model_keys: self.model_keys.clone(),
             // The `.env` of the other directory may have another credential.
             source_connections: Arc::new(self.source_connections.with_same_pace()),
+            typed_hosts: self.typed_hosts.clone(),
         };
         for (name, value) in app.environment.secrets() {
             app.redactor.learn(&name, Secret::new(value));
@@ -76,6 +81,11 @@ impl App {
     /// Returns the machine's clock.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(self.clock)
+    }
+
+    /// Returns the source hosts that the user named on the command line.
+    pub fn typed_hosts(&self) -> &TypedHosts {
+        &self.typed_hosts
     }
 
     /// Opens the state directory.

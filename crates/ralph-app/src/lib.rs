@@ -21,7 +21,7 @@
 //! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages.
 //!
 //! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`,
-//! `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
+//! `typed_hosts`, `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
 //! `prune`, `scm`, `steering`, `results`, `runs`, `checks`, `new_task`, `issues`.
 
 pub mod agent;
@@ -47,6 +47,8 @@ pub mod scm;
 pub mod steering;
 pub mod tokens;
 pub mod trust;
+mod typed_hosts;
 
 pub use app::App;
 pub use error::{AppError, ErrorDetails, ErrorKind};
+pub use typed_hosts::TypedHosts;

@@ -30,9 +30,11 @@ pub(super) fn check(evidence: &Evidence<'_>) -> AuditOutcome {
     let numbers = IterationNumbers::read(evidence, &mut findings);
     let root = evidence.run_dir.join("iterations");
     let missing = missing_files(evidence);
+    let unnamed = oldest_named_iteration(evidence, &missing);
     for (number, record) in &numbers.finished {
         let of_iteration = format!("iterations/{number}/");
-        if missing.iter().any(|path| path.starts_with(&of_iteration)) {
+        let is_named = missing.iter().any(|path| path.starts_with(&of_iteration));
+        if is_named || unnamed.is_some_and(|oldest| *number <= oldest) {
             findings.note(format!(
                 "iteration {number} is incomplete: the snapshot that the run was rebuilt from omits files"
             ));
@@ -52,6 +54,24 @@ fn missing_files<'a>(evidence: &'a Evidence<'_>) -> Vec<&'a str> {
         .flatten()
         .filter_map(Value::as_str)
         .collect()
+}
+
+/// Returns the oldest iteration with a named omitted file, if the copy of an adopted run omits more
+/// files than it names. The newest ones are named first.
+fn oldest_named_iteration(evidence: &Evidence<'_>, missing: &[&str]) -> Option<u64> {
+    let adopted = evidence.records("run_adopted");
+    let has_more = |record: &AuditRecord| record.event()["adoption"]["missing_count"].is_u64();
+    if !adopted.into_iter().any(has_more) {
+        return None;
+    }
+    let numbers = missing.iter().filter_map(|path| {
+        let rest = path.strip_prefix("iterations/")?;
+        let Ok(number) = rest.split(['/', '.']).next()?.parse::<u64>() else {
+            return None;
+        };
+        Some(number)
+    });
+    numbers.min()
 }
 
 /// The numbers of iterations according to the journal.

@@ -10,8 +10,10 @@ use std::{fs, io};
 
 use ralph_core::event::{Event, VerificationEvent};
 use ralph_core::id::Digest;
+use ralph_core::plan::SetupPlan;
 use ralph_core::ports::ExecStatus;
 use ralph_core::run::RunStatus;
+use ralph_core::state::RunState;
 use ralph_core::verdict::CheckResult;
 use serde::{Deserialize, Serialize};
 
@@ -59,11 +61,11 @@ async fn run_baseline(run: &mut Run) -> Result<(), RunError> {
         return Ok(());
     }
     let commit = run.recorder.state().plan.base.clone();
-    let file = run
-        .recorder
-        .dir
-        .baselines()
-        .join(baseline_file_name(&run.recorder, &commands));
+    let file = run.recorder.dir.baselines().join(baseline_file_name(
+        run.recorder.state(),
+        run.bench.setup.as_ref(),
+        &commands,
+    ));
     let (results, cached) = if let Some(results) = load_cached(&file) {
         (results, true)
     } else {
@@ -120,10 +122,14 @@ async fn run_base_checks(
     Ok(CachedBaseline { checks, green })
 }
 
-/// Returns a file name that depends on everything that influences the results: commit, commands and
-/// sandbox.
-fn baseline_file_name(recorder: &Recorder, commands: &[NamedCommand]) -> String {
-    let plan = &recorder.state().plan;
+/// Returns a file name that depends on everything that influences the results: commit, commands,
+/// set-up and sandbox.
+fn baseline_file_name(
+    state: &RunState,
+    setup: Option<&SetupPlan>,
+    commands: &[NamedCommand],
+) -> String {
+    let plan = &state.plan;
     let commands: Vec<(&str, &str)> = commands
         .iter()
         .map(|named| (named.name.as_str(), named.command.as_str()))
@@ -134,6 +140,8 @@ fn baseline_file_name(recorder: &Recorder, commands: &[NamedCommand]) -> String 
         plan.sandbox,
         plan.container,
         plan.network,
+        setup,
+        setup.and(state.setup_at_base.as_ref()),
     ]);
     let digest = Digest::compute(key.to_string().as_bytes());
     format!("{digest}.json").replace(':', "-")

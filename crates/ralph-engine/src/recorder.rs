@@ -14,6 +14,7 @@ use ralph_core::run::{FailReason, RunStatus};
 use ralph_core::secret::Redactor;
 use ralph_core::state::RunState;
 
+use crate::delivery::SaveProgress;
 use crate::error::RunError;
 use crate::journal::Journal;
 use crate::live_output::{LiveOutput, LiveSource};
@@ -31,6 +32,8 @@ pub(crate) struct Recorder {
     spent_at_last_warning: budget::Spent,
     /// The budget that could not pay for a model call, and the limits at that time.
     unaffordable: Option<(Budget, BudgetLimits)>,
+    /// The saves of the run's files in this process.
+    pub(crate) saves: SaveProgress,
 }
 
 impl Recorder {
@@ -50,6 +53,7 @@ impl Recorder {
             redactor,
             spent_at_last_warning,
             unaffordable: None,
+            saves: SaveProgress::default(),
         }
     }
 

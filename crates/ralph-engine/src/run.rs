@@ -154,6 +154,7 @@ impl PreparedRun {
                 is_replacement,
                 setup,
                 settled_setup: None,
+                failed_setup: None,
             },
             controls: self.controls,
             services: self.services,

@@ -11,6 +11,7 @@ use crate::controls::Controls;
 use crate::error::RunError;
 use crate::git::{HostRepo, SandboxGit, WorkTree};
 use crate::recorder::Recorder;
+use crate::setup::FailedSetup;
 use crate::workspace::{HostFiles, TamperFinding, Workspace};
 
 /// The sandbox of a run and its repositories.
@@ -26,9 +27,10 @@ pub(crate) struct Workbench {
     pub(crate) is_replacement: bool,
     /// The set-up in force.
     pub(crate) setup: Option<SetupPlan>,
-    /// The digest of dependencies that this process need not install: those after a set-up, or
-    /// changed ones that could not be installed.
+    /// The digest of dependencies that this process need not install: those after a set-up.
     pub(crate) settled_setup: Option<Digest>,
+    /// The last dependencies that this process could not install.
+    pub(crate) failed_setup: Option<FailedSetup>,
 }
 
 /// The workspace at its last inspection; the next prompt is built from it.

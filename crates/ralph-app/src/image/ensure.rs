@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ralph_core::ecosystem::dependency_files;
+use ralph_core::ecosystem::{MAX_DEPENDENCY_FILES, dependency_files};
 use ralph_core::id::CommitId;
 use ralph_core::image::{
     AgentImage, ImageEffort, ImageSource, ProjectConfig, ProjectConfigFile, ProjectConfigFileKind,
@@ -84,7 +84,8 @@ async fn add_dependency_files(
     let listed = git.run_as_user(repository, &listing).await;
     let listed = listed.map_err(unreadable)?;
     let mut room = MAX_CONTEXT_BYTES;
-    for path in dependency_files(listed.split('\0'), &[]) {
+    let files = dependency_files(listed.split('\0'), &[]).into_iter();
+    for path in files.take(MAX_DEPENDENCY_FILES) {
         let object = format!("{base}:{path}");
         let text = git
             .run_as_user(repository, &["cat-file", "blob", &object])

@@ -38,7 +38,11 @@ impl IssueRepository {
     /// are those of the working directory.
     pub async fn open(named: Option<&str>, app: &App) -> Result<Self, AppError> {
         let named = named.map(|named| find_address(named, app.environment()));
-        let (address, directory) = match named.transpose()? {
+        let named = named.transpose()?;
+        if let Some(address) = &named {
+            app.typed_hosts().add(address);
+        }
+        let (address, directory) = match named {
             Some(RepoAddress::Remote(address)) => {
                 let directory = app.repository().filter(|_| is_clone(&address, app));
                 let directory =

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ralph_core::ecosystem::{PackageEcosystem, dependency_files, used_ecosystems};
+use ralph_core::ecosystem::{
+    MAX_DEPENDENCY_FILES, PackageEcosystem, dependency_files, used_ecosystems,
+};
 use ralph_core::net::EgressPolicy;
 use ralph_core::plan::{EcosystemRegistries, NetworkPlan, RegistryHost, SetupPlan, SetupSource};
 use ralph_core::task::Contract;
@@ -52,6 +54,12 @@ pub(crate) async fn plan_setup(
     };
     let files = files_at_base(source, named, git).await?;
     let mut planned = PlannedSetup::default();
+    if files.len() > MAX_DEPENDENCY_FILES {
+        planned.notices.push(format!(
+            "set-up runs again when one of {} lockfiles and manifests changes; name those that it needs in `lockfiles`",
+            files.len()
+        ));
+    }
     let registries = match network {
         None => {
             let notice = "set-up uses this machine's own network: the sandbox `local` has no gate";

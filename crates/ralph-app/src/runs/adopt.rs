@@ -1,8 +1,10 @@
 //! Rebuilds a run whose directory is gone, after the user has confirmed its contract.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ralph_core::event::{Adoption, AdoptionSource};
+use ralph_core::id::RunId;
 use ralph_core::image::{AgentImage, ImageEffort};
 use ralph_core::plan::RunPlan;
 use ralph_core::ports::{ProviderProblem, Sandbox};
@@ -18,6 +20,7 @@ use ralph_engine::store::RunDir;
 
 use super::create_run;
 use super::orphans::{OrphanedRun, OrphanedRuns, SavedRun};
+use super::saved_plan::{self, SavedPlan};
 use crate::app::App;
 use crate::error::AppError;
 use crate::image::{self, ImageProgressSink};
@@ -28,34 +31,40 @@ use crate::prune::OrphanedSandbox;
 /// A lost run, as the user sees it before the confirmation.
 pub struct PendingAdoption {
     pub orphan: OrphanedRun,
-    /// The contract in the sandbox and its path on the host; `None` if a snapshot has the journal.
-    pub contract: Option<AdoptedContract>,
+    /// The contract in the snapshot or in the sandbox.
+    pub contract: AdoptedContract,
+    /// The plan of a run with a snapshot.
+    pub saved: Option<SavedPlan>,
     copy: Option<SandboxCopy>,
 }
 
-/// The contract that a sandbox contains. The agent could have changed it.
+/// The contract that a copy contains. The agent, or the author of the snapshot, could have changed it.
 pub struct AdoptedContract {
+    /// A file on the host with its text.
     pub file: PathBuf,
     pub task: TaskFile,
     /// Whether the task file in the working directory has the same text.
     pub is_known: bool,
 }
 
-/// Options of a run that is rebuilt without its plan.
+/// Options of an adoption.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AdoptionOptions {
+    /// The sandbox that the user accepts; the others are for a run without a plan.
+    pub sandbox: Option<String>,
     pub agent: Option<String>,
     pub profile: Option<String>,
     pub model: Option<String>,
 }
 
 impl AdoptionOptions {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
+    fn has_plan_options(&self) -> bool {
+        self.agent.is_some() || self.profile.is_some() || self.model.is_some()
     }
 }
 
-/// Finds a lost run. Without a snapshot, reads the contract in its sandbox, whose processes end.
+/// Finds a lost run, and reads the plan in its snapshot. Without a usable one, reads the contract in its
+/// sandbox, whose processes end.
 pub async fn inspect_orphan(query: &str, app: &App) -> Result<PendingAdoption, AppError> {
     let orphans = OrphanedRuns::find(app).await?;
     let Some(orphan) = orphans.get(query).cloned() else {
@@ -75,21 +84,59 @@ pub async fn inspect_orphan(query: &str, app: &App) -> Result<PendingAdoption, A
             "list orphaned runs with `ralph runs --all`; in a clone, first `git fetch origin 'refs/ralph/*:refs/ralph/*'`",
         ));
     };
-    if orphan.saved.is_some() {
-        return Ok(PendingAdoption {
-            orphan,
-            contract: None,
-            copy: None,
-        });
-    }
     let providers = app.providers()?;
-    let copy = read_copy(&orphan, &providers).await?;
-    let contract = store_contract(&orphan, &copy, app, &providers)?;
+    inspect_copies(orphan, app, &providers).await
+}
+
+async fn inspect_copies(
+    mut orphan: OrphanedRun,
+    app: &App,
+    providers: &Providers,
+) -> Result<PendingAdoption, AppError> {
+    if let Some(saved) = &orphan.saved {
+        match saved_plan::read(&orphan.run, saved, (&providers.git()?, providers)).await {
+            Ok((saved, task)) => {
+                let text = task.with_ticks(&BTreeSet::new());
+                let contract = store_contract(&orphan.run, text.as_bytes(), app, providers)?;
+                return Ok(PendingAdoption {
+                    orphan,
+                    contract,
+                    saved: Some(saved),
+                    copy: None,
+                });
+            }
+            Err(SavedRunError::NoJournal) if orphan.sandbox.is_some() => {
+                tracing::warn!("the snapshot of run `{}` has no journal", orphan.run);
+                orphan.saved = None;
+            }
+            Err(error) => return Err(unusable(&orphan, saved, &error)),
+        }
+    }
+    let copy = read_copy(&orphan, providers).await?;
+    let contract = store_contract(&orphan.run, &copy.task, app, providers)?;
     Ok(PendingAdoption {
         orphan,
-        contract: Some(contract),
+        contract,
+        saved: None,
         copy: Some(copy),
     })
+}
+
+fn unusable(orphan: &OrphanedRun, saved: &SavedRun, error: &SavedRunError) -> AppError {
+    let what = format!("cannot adopt run `{}` from {}", orphan.run, saved.reference);
+    let fix = match error {
+        SavedRunError::NoCommit { branch, .. } => {
+            format!("fetch the branch `{branch}`, then try again")
+        }
+        SavedRunError::Git(_)
+        | SavedRunError::Store(_)
+        | SavedRunError::Journal(_)
+        | SavedRunError::NoJournal
+        | SavedRunError::Contract(_)
+        | SavedRunError::OtherEnd { .. }
+        | SavedRunError::OtherRun(_) => "fetch the ref again, then try again".to_owned(),
+    };
+    AppError::runtime(what, error.to_string(), fix)
 }
 
 async fn read_copy(orphan: &OrphanedRun, providers: &Providers) -> Result<SandboxCopy, AppError> {
@@ -103,15 +150,15 @@ async fn read_copy(orphan: &OrphanedRun, providers: &Providers) -> Result<Sandbo
 
 /// Stores the contract for the user to read, and parses it like every task file.
 fn store_contract(
-    orphan: &OrphanedRun,
-    copy: &SandboxCopy,
+    run: &RunId,
+    text: &[u8],
     app: &App,
     providers: &Providers,
 ) -> Result<AdoptedContract, AppError> {
     let tasks = providers.state.tasks();
     durable::create_dir(&tasks)?;
-    let path = tasks.join(format!("adopted-{}.md", orphan.run));
-    durable::write(&path, &providers.redactor.redact_bytes(&copy.task))?;
+    let path = tasks.join(format!("adopted-{run}.md"));
+    durable::write(&path, &providers.redactor.redact_bytes(text))?;
     let (file, task) = planning::read_task(&path, app)?;
     let own = planning::read_task(Path::new(TASK_FILE), app);
     let same = own.is_ok_and(|(_, own)| contract::digest(&own) == contract::digest(&task));
@@ -145,18 +192,57 @@ fn failed(orphan: &OrphanedRun, why: &str) -> AppError {
 }
 
 impl PendingAdoption {
-    /// Returns the request with which a run without a journal is planned again.
-    pub fn request(&self, options: &AdoptionOptions, app: &App) -> Option<RunRequest> {
-        let contract = self.contract.as_ref()?;
+    /// Returns the request with which a new run of the contract is planned. A run without a plan
+    /// continues in its sandbox; the plan of a snapshot does not decide about its own sandbox.
+    pub fn request(&self, options: &AdoptionOptions, app: &App) -> RunRequest {
         let repo = app.repository().map(|path| path.display().to_string());
-        Some(RunRequest {
-            repo: repo.or_else(|| Some(app.environment().working_dir().display().to_string())),
-            sandbox: self.orphan.sandbox.as_ref().map(|s| s.provider.to_owned()),
-            agent: options.agent.clone(),
-            profile: options.profile.clone(),
-            model: options.model.clone(),
-            ..RunRequest::for_file(&contract.file)
-        })
+        let repo = repo.or_else(|| Some(app.environment().working_dir().display().to_string()));
+        let request = RunRequest {
+            repo,
+            ..RunRequest::for_file(&self.contract.file)
+        };
+        match &self.saved {
+            Some(saved) => RunRequest {
+                sandbox: options.sandbox.clone(),
+                ..saved.request(request)
+            },
+            None => RunRequest {
+                sandbox: self.orphan.sandbox.as_ref().map(|s| s.provider.to_owned()),
+                agent: options.agent.clone(),
+                profile: options.profile.clone(),
+                model: options.model.clone(),
+                ..request
+            },
+        }
+    }
+
+    /// Returns the parts of a snapshot's plan that a new run of its contract would not have here, so that
+    /// the user has to accept them.
+    pub async fn unapproved(
+        &self,
+        options: &AdoptionOptions,
+        app: &App,
+    ) -> Result<Vec<String>, AppError> {
+        let sandbox = match (&self.saved, &self.orphan.sandbox) {
+            (Some(saved), _) => Some(saved.plan.sandbox.as_str()),
+            (None, sandbox) => sandbox.as_ref().map(|sandbox| sandbox.provider),
+        };
+        if let (Some(accepted), Some(sandbox)) = (&options.sandbox, sandbox)
+            && accepted != sandbox
+        {
+            return Err(AppError::usage(
+                format!("`--sandbox {accepted}` cannot be used"),
+                format!("the run works in the sandbox `{sandbox}`"),
+                "omit it",
+            ));
+        }
+        match &self.saved {
+            Some(saved) => {
+                let request = self.request(options, app);
+                saved.unapproved(&request, &self.contract, app).await
+            }
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Rebuilds the directory of the run, which is then paused. A failure leaves nothing behind.
@@ -176,7 +262,7 @@ impl PendingAdoption {
             ));
         }
         let adopted = match self.orphan.saved.clone() {
-            Some(saved) if options.is_empty() => {
+            Some(saved) if !options.has_plan_options() => {
                 Box::pin(self.adopt_saved(&saved, &dir, (app, &providers))).await
             }
             Some(_) => Err(AppError::usage(
@@ -201,21 +287,7 @@ impl PendingAdoption {
         (app, providers): (&App, &Providers),
     ) -> Result<(), AppError> {
         let orphan = &self.orphan;
-        let unusable = |error: SavedRunError| {
-            let what = format!("cannot adopt run `{}` from {}", orphan.run, saved.reference);
-            let fix = match &error {
-                SavedRunError::NoCommit { branch, .. } => {
-                    format!("fetch the branch `{branch}`, then try again")
-                }
-                SavedRunError::Git(_)
-                | SavedRunError::Store(_)
-                | SavedRunError::Journal(_)
-                | SavedRunError::NoJournal
-                | SavedRunError::OtherEnd { .. }
-                | SavedRunError::OtherRun(_) => "fetch the ref again, then try again".to_owned(),
-            };
-            AppError::runtime(what, error.to_string(), fix)
-        };
+        let unusable = |error: SavedRunError| unusable(orphan, saved, &error);
         let git = providers.git()?;
         let repo = git.repo(dir.repo());
         let source = saved.repo.display().to_string();
@@ -247,7 +319,8 @@ impl PendingAdoption {
             repo: (state.plan.repo != source && state.plan.remote_repository().is_none())
                 .then_some(source),
             claimed: None,
-            missing,
+            missing_count: (missing.count > missing.named.len()).then_some(missing.count),
+            missing: missing.named,
         };
         let (clock, redactor) = (providers.clock.clone(), providers.redactor.clone());
         let mut journal = Journal::open(dir, clock, redactor)?;
@@ -267,8 +340,8 @@ impl PendingAdoption {
         progress: ImageProgressSink<'_>,
     ) -> Result<(), AppError> {
         let request = self.request(options, app);
-        let (Some(request), Some(contract), Some(copy)) = (request, self.contract, self.copy)
-        else {
+        let contract = self.contract;
+        let Some(copy) = self.copy else {
             return Err(failed(&self.orphan, "its contract is unknown"));
         };
         let task = (contract.file, contract.task);
@@ -304,6 +377,7 @@ impl PendingAdoption {
             repo: None,
             claimed: Some(copy.claimed),
             missing: Vec::new(),
+            missing_count: None,
         };
         let mut journal = create_journal(dir, planned, providers)?;
         copy.store(dir, &providers.redactor)?;

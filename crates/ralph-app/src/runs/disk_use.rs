@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ralph_core::id::RunId;
 use ralph_engine::durable::{self, StoreError};
-use ralph_engine::setup::SetupCache;
+use ralph_engine::setup::{SetupGarbage, SetupGarbageScope, SetupRunState, setup_disk_use};
 use ralph_engine::store::{RunDir, StateDir};
 use serde::Serialize;
 
@@ -71,8 +71,8 @@ pub struct GcReport {
     pub removed_bytes: u64,
     /// The disk space of stored results of set-up, which all runs of a repository share.
     pub setup_bytes: u64,
-    /// The disk space of the results of set-up that were removed: those of ended runs, and the least
-    /// recently used above the limits.
+    /// The disk space of the results of set-up that are removed, or would be: those of ended runs,
+    /// expired ones, the least recently used above the limits, or all.
     pub removed_setup_bytes: u64,
 }
 
@@ -80,6 +80,7 @@ pub struct GcReport {
 pub async fn collect_garbage(
     older_than: Duration,
     mode: GcMode,
+    setup: SetupGarbageScope,
     app: &App,
 ) -> Result<GcReport, AppError> {
     let state = app.state_dir()?;
@@ -104,7 +105,7 @@ pub async fn collect_garbage(
         }
         runs.push(entry);
     }
-    let (setup_bytes, removed_setup_bytes) = setup_use(&state, mode)?;
+    let (setup_bytes, removed_setup_bytes) = setup_use(&state, mode, setup)?;
     mark_unused(&mut shared, &runs);
     if mode == GcMode::Remove {
         // Also after the removal of a run, which removes those that it was the last to use.
@@ -147,23 +148,34 @@ fn report(mode: GcMode, runs: Vec<GcEntry>, shared: Vec<SharedObjects>) -> GcRep
     }
 }
 
-/// Returns the disk space of stored results of set-up, and the part that was removed.
-fn setup_use(state: &StateDir, mode: GcMode) -> Result<(u64, u64), AppError> {
+/// Returns the disk space of stored results of set-up, and the part that is removed, or would be.
+fn setup_use(
+    state: &StateDir,
+    mode: GcMode,
+    scope: SetupGarbageScope,
+) -> Result<(u64, u64), AppError> {
     let failed = |source| StoreError {
         doing: "clean",
         path: state.setup_results(),
         source,
     };
-    let bytes = SetupCache::disk_use(state).map_err(failed)?;
-    if mode == GcMode::DryRun {
-        return Ok((bytes, 0));
-    }
-    let is_open = |id: &RunId| {
-        let run = state.run(id).state();
-        run.is_ok_and(|run| keep_reason(&run).is_some())
+    let run_state = |id: &RunId| {
+        let dir = state.run(id);
+        let is_open = || dir.state().is_ok_and(|run| keep_reason(&run).is_some());
+        if dir.is_held() {
+            SetupRunState::Working
+        } else if is_open() {
+            SetupRunState::Open
+        } else {
+            SetupRunState::Ended
+        }
     };
-    let removed = SetupCache::collect_garbage(state, is_open).map_err(failed)?;
-    Ok((bytes, removed))
+    let bytes = setup_disk_use(state).map_err(failed)?;
+    let garbage = SetupGarbage::find(state, scope, run_state).map_err(failed)?;
+    if mode == GcMode::Remove {
+        garbage.remove().map_err(failed)?;
+    }
+    Ok((bytes, garbage.bytes()))
 }
 
 fn examine(id: &RunId, dir: &RunDir, older_than: Duration, app: &App) -> GcEntry {

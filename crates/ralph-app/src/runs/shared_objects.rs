@@ -44,7 +44,7 @@ impl SharedObjects {
             listed.push(Self {
                 name: directory_name(&mirror),
                 repo,
-                bytes: disk_use(mirror.path()),
+                bytes: mirror_use(&mirror)?,
                 removed: runs.is_empty(),
                 runs,
             });
@@ -65,7 +65,7 @@ pub(super) async fn remove_unused(
     let state = &providers.state;
     let mut removed = BTreeMap::new();
     for mirror in RepositoryMirror::list(&providers.git()?, &state.mirrors())? {
-        let bytes = disk_use(mirror.path());
+        let bytes = mirror_use(&mirror)?;
         let removal = mirror.remove_if_unused(&state.all_runs()).await;
         match removal.map_err(|error| failed(&error))? {
             MirrorRemoval::Removed => removed.insert(directory_name(&mirror), bytes),
@@ -86,6 +86,13 @@ pub(super) fn remove_leftovers(providers: &Providers) -> Result<(), AppError> {
         durable::remove_tree(&path)?;
     }
     Ok(())
+}
+
+/// Returns the disk space of a mirror and of the damaged ones that it replaced.
+fn mirror_use(mirror: &RepositoryMirror) -> Result<u64, AppError> {
+    let leftovers = mirror.leftovers()?;
+    let bytes = leftovers.iter().map(|path| disk_use(path)).sum::<u64>();
+    Ok(bytes + disk_use(mirror.path()))
 }
 
 fn directory_name(mirror: &RepositoryMirror) -> String {

@@ -27,6 +27,9 @@ pub async fn check_repository(
     address: Option<&RepoAddress>,
     app: &App,
 ) -> Result<ScmReport, AppError> {
+    if let Some(address) = address {
+        app.typed_hosts().add(address);
+    }
     let repo = match address {
         Some(RepoAddress::Remote(repo)) => repo.clone(),
         Some(RepoAddress::Path(path)) => match origin(Path::new(path), app).await? {

@@ -107,21 +107,27 @@ impl fmt::Display for CredentialSource {
     }
 }
 
-/// Returns the credential for an API, or an error that lists the searched places.
+/// Returns the credential for an API, or an error that lists the searched places. A credential without
+/// an address of its own is only used for hosts that the user chose.
 pub(super) async fn find_credential(
     repo: &RemoteRepo,
     api: &BaseUrl,
     app: &App,
 ) -> Result<FoundCredential, AppError> {
-    for layer in [VariableLayer::Process, VariableLayer::WithDotenv] {
-        if let Some(found) = find_in_environment(layer, app)? {
-            return Ok(found);
+    let binding = HostBinding::find(repo, api, app)?;
+    if binding == HostBinding::Chosen {
+        for layer in [VariableLayer::Process, VariableLayer::WithDotenv] {
+            if let Some(found) = find_in_environment(layer, app)? {
+                return Ok(found);
+            }
+        }
+        if let Some(name) = partial_app(app) {
+            return Err(incomplete_app(name));
         }
     }
-    if let Some(name) = partial_app(app) {
-        return Err(incomplete_app(name));
-    }
-    if let Some(found) = find_stored(api, app).await? {
+    if binding != HostBinding::OtherApi
+        && let Some(found) = find_stored(api, app).await?
+    {
         return Ok(found);
     }
     let gh = match gh_login(app.search_path(), repo.host()).await {
@@ -132,14 +138,55 @@ pub(super) async fn find_credential(
         Ok(GhLogin::LoggedOut) => format!("which has no login for {}", repo.host()),
         Err(error) => error.to_string(),
     };
+    let what = format!("no GitHub credential was found for `{}`", repo.host());
+    if binding != HostBinding::Chosen {
+        let own = format!("https://{}/api/v3", repo.authority());
+        return Err(AppError::runtime(
+            what,
+            format!(
+                "the credentials of the environment and of `.env` are for github.com and for the host of GITHUB_API_URL or of your own `github.api_url`; searched the token store (for {own}) and `gh`, {gh}"
+            ),
+            format!("set GITHUB_API_URL={own} if you trust this host"),
+        ));
+    }
     Err(AppError::runtime(
-        format!("no GitHub credential was found for `{}`", repo.host()),
+        what,
         format!(
             "searched {APP_ID} with {APP_KEY}, {} in the environment and in `.env`, the token store (for {api}), and `gh`, {gh}",
             TOKEN_VARIABLES.join(", ")
         ),
         format!("run `{}`, or set GITHUB_PAT", store_command(api)),
     ))
+}
+
+/// Whether the user chose the host of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HostBinding {
+    /// It is github.com, the host of the user's API address, or a host that the user typed.
+    Chosen,
+    /// Only a file of a repository names it. The API is on the same host.
+    Unchosen,
+    /// Only a file of a repository names it, and the API of the user's settings is on another host. A
+    /// token for that API must not reach this host.
+    OtherApi,
+}
+
+impl HostBinding {
+    fn find(repo: &RemoteRepo, api: &BaseUrl, app: &App) -> Result<Self, AppError> {
+        // A repository's files cannot set these addresses.
+        let is_configured = app.environment().github_api_url().is_some()
+            || !app.settings()?.github.api_url.is_empty();
+        let prefixed = format!("api.{}", repo.host());
+        let is_same_host = api.host() == repo.host() || api.host() == prefixed;
+        let is_chosen = repo.is_on_github_com()
+            || (is_configured && is_same_host)
+            || app.typed_hosts().contains(repo);
+        Ok(match (is_chosen, is_same_host) {
+            (true, _) => Self::Chosen,
+            (false, true) => Self::Unchosen,
+            (false, false) => Self::OtherApi,
+        })
+    }
 }
 
 /// Returns the command that stores a token for an API.

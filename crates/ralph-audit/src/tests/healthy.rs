@@ -269,3 +269,29 @@ fn replaced_objects_are_ignored() {
     git(&fixture.repo(), &["replace", &fixture.commits[1], &other]);
     assert_eq!(failed_checks(&fixture.audit()), Vec::<&str>::new());
 }
+
+/// A copy names only the first omitted files, of the newest iterations.
+#[test]
+fn iterations_that_a_copy_omits_without_naming_them_are_no_loss() {
+    for (count, expected) in [
+        (json!(9), AuditStatus::Pass),
+        (Value::Null, AuditStatus::Fail),
+    ] {
+        let mut fixture = AuditFixture::succeeded();
+        fixture.edit_entries(|entries| {
+            let mut adopted = entries[entries.len() - 1].clone();
+            adopted.event = json!({"type": "run_adopted", "adoption": {
+                "source": "state_ref",
+                "missing": ["iterations/2/prompt.md"],
+                "missing_count": count,
+            }});
+            entries.push(adopted);
+        });
+        let iterations = fixture.run_dir().join("iterations");
+        fs::remove_dir_all(iterations.join("1")).unwrap();
+        fs::remove_file(iterations.join("2/prompt.md")).unwrap();
+        let audit = fixture.audit();
+        let check = audit.checks.iter().find(|check| check.id == "I1").unwrap();
+        assert_eq!(check.status, expected, "{:?}", check.findings);
+    }
+}

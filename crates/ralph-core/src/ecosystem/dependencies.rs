@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::project_files::ProjectFiles;
 
-/// The most files that determine the dependencies of a project.
+/// The most lockfiles that a setting names, and the most dependency files that are read one by one.
 pub const MAX_DEPENDENCY_FILES: usize = 64;
+/// The most files that determine the dependencies of a project.
+pub const MAX_PLANNED_DEPENDENCY_FILES: usize = 2000;
 
 /// Directories with the dependencies themselves, whose files do not belong to the project.
 const INSTALLED: [&str; 6] = [
@@ -94,7 +96,7 @@ pub enum DependencyFileKind {
     Manifest,
 }
 
-const FILES: [(&str, PackageEcosystem, DependencyFileKind); 22] = {
+const FILES: [(&str, PackageEcosystem, DependencyFileKind); 29] = {
     use DependencyFileKind::{Lockfile, Manifest};
     use PackageEcosystem::{Cargo, Composer, Gem, Go, Npm, Pip};
     [
@@ -105,17 +107,24 @@ const FILES: [(&str, PackageEcosystem, DependencyFileKind); 22] = {
         ("bun.lock", Npm, Lockfile),
         ("bun.lockb", Npm, Lockfile),
         ("package.json", Npm, Manifest),
+        ("pnpm-workspace.yaml", Npm, Manifest),
+        (".npmrc", Npm, Manifest),
         ("poetry.lock", Pip, Lockfile),
         ("uv.lock", Pip, Lockfile),
         ("pdm.lock", Pip, Lockfile),
         ("Pipfile.lock", Pip, Lockfile),
         ("pyproject.toml", Pip, Manifest),
         ("setup.py", Pip, Manifest),
+        ("setup.cfg", Pip, Manifest),
         ("Pipfile", Pip, Manifest),
         ("Cargo.lock", Cargo, Lockfile),
         ("Cargo.toml", Cargo, Manifest),
+        ("rust-toolchain", Cargo, Manifest),
+        ("rust-toolchain.toml", Cargo, Manifest),
         ("go.sum", Go, Lockfile),
         ("go.mod", Go, Manifest),
+        ("go.work", Go, Manifest),
+        ("go.work.sum", Go, Lockfile),
         ("Gemfile.lock", Gem, Lockfile),
         ("Gemfile", Gem, Manifest),
         ("composer.lock", Composer, Lockfile),
@@ -123,15 +132,40 @@ const FILES: [(&str, PackageEcosystem, DependencyFileKind); 22] = {
     ]
 };
 
-/// Returns the ecosystem and the kind of a file that determines dependencies.
-pub fn dependency_file(path: &str) -> Option<(PackageEcosystem, DependencyFileKind)> {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    if name.starts_with("requirements") && name.strip_suffix(".txt").is_some() {
-        return Some((PackageEcosystem::Pip, DependencyFileKind::Lockfile));
+/// Files of package managers whose registries are not known. Their manifests count as lockfiles,
+/// because projects fix versions there.
+const OTHER_FILES: [&str; 7] = [
+    "pom.xml",
+    "gradle.lockfile",
+    "packages.lock.json",
+    "mix.exs",
+    "mix.lock",
+    "environment.yml",
+    "environment.yaml",
+];
+
+/// Returns the ecosystem, if it is a known one, and the kind of a file that determines dependencies.
+pub fn dependency_file(path: &str) -> Option<(Option<PackageEcosystem>, DependencyFileKind)> {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_in_requirements = directory.rsplit('/').next() == Some("requirements");
+    if (name.starts_with("requirements") || is_in_requirements) && ends_with(name, ".txt") {
+        let pip = Some(PackageEcosystem::Pip);
+        return Some((pip, DependencyFileKind::Lockfile));
+    }
+    let is_other = OTHER_FILES.contains(&name)
+        || ends_with(name, ".csproj")
+        || name.starts_with("build.gradle")
+        || name.starts_with("settings.gradle");
+    if is_other {
+        return Some((None, DependencyFileKind::Lockfile));
     }
     let mut files = FILES.iter();
     let (_, ecosystem, kind) = files.find(|(file, ..)| *file == name)?;
-    Some((*ecosystem, *kind))
+    Some((Some(*ecosystem), *kind))
+}
+
+fn ends_with(name: &str, suffix: &str) -> bool {
+    name.strip_suffix(suffix).is_some()
 }
 
 /// Returns the directory of a path; empty for the root.
@@ -163,7 +197,7 @@ pub fn dependency_files<'p>(
         *kind == DependencyFileKind::Manifest && directories.contains(parent_directory(path))
     });
     files.extend(manifests.map(|(path, _)| *path));
-    let files = files.into_iter().take(MAX_DEPENDENCY_FILES);
+    let files = files.into_iter().take(MAX_PLANNED_DEPENDENCY_FILES);
     files.map(str::to_owned).collect()
 }
 
@@ -178,7 +212,7 @@ pub fn used_ecosystems(files: &[String], command: &str) -> Vec<PackageEcosystem>
     let is_used = |ecosystem: &PackageEcosystem| {
         let in_files = files
             .iter()
-            .any(|file| dependency_file(file).is_some_and(|(found, _)| found == *ecosystem));
+            .any(|file| dependency_file(file).is_some_and(|(found, _)| found == Some(*ecosystem)));
         in_files || ecosystem.programs().iter().any(|name| words.contains(name))
     };
     PackageEcosystem::ALL.into_iter().filter(is_used).collect()
@@ -205,7 +239,7 @@ pub fn propose_setup_command(files: &ProjectFiles) -> Option<String> {
     let mut proposed = BTreeSet::new();
     let mut commands = Vec::new();
     for (file, command) in rules {
-        let Some((ecosystem, _)) = dependency_file(file) else {
+        let Some((Some(ecosystem), _)) = dependency_file(file) else {
             continue;
         };
         if files.has_any(&[file]) && proposed.insert(ecosystem) {
@@ -241,6 +275,37 @@ mod tests {
         );
         let named = ["deps.txt".to_owned()];
         assert_eq!(dependency_files(paths, &named), ["Cargo.toml", "deps.txt"]);
+    }
+
+    #[test]
+    fn files_of_every_package_manager_are_recognised() {
+        let lockfiles = [
+            "requirements/dev.txt",
+            "api/requirements-test.txt",
+            "services/a/pom.xml",
+            "app/build.gradle.kts",
+            "src/App/App.csproj",
+            "mix.exs",
+            "mix.lock",
+            "environment.yml",
+            "go.work.sum",
+        ];
+        assert_eq!(dependency_files(lockfiles, &[]).len(), lockfiles.len());
+        let manifests = [
+            "pnpm-workspace.yaml",
+            ".npmrc",
+            "setup.cfg",
+            "go.work",
+            "rust-toolchain",
+            "rust-toolchain.toml",
+        ];
+        assert_eq!(dependency_files(manifests, &[]).len(), manifests.len());
+        for other in ["notes/dev.txt", "requirements/README.md", "gradle.txt"] {
+            assert_eq!(dependency_file(other), None, "{other}");
+        }
+        let many: Vec<String> = (0..100).map(|number| format!("{number}/go.sum")).collect();
+        let paths = many.iter().map(String::as_str);
+        assert_eq!(dependency_files(paths, &[]).len(), 100);
     }
 
     #[test]

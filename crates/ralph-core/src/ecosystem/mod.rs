@@ -18,8 +18,8 @@ mod registries;
 mod tests;
 
 pub use dependencies::{
-    DependencyFileKind, MAX_DEPENDENCY_FILES, PackageEcosystem, dependency_file, dependency_files,
-    parent_directory, propose_setup_command, used_ecosystems,
+    DependencyFileKind, MAX_DEPENDENCY_FILES, MAX_PLANNED_DEPENDENCY_FILES, PackageEcosystem,
+    dependency_file, dependency_files, parent_directory, propose_setup_command, used_ecosystems,
 };
 pub use detect::{DetectedProject, TestCommand, detect_project};
 pub use project_files::{LISTED_DIRECTORIES, ProjectFiles, READ_FILES};

@@ -35,6 +35,9 @@ pub struct Adoption {
     /// Files of finished iterations that the copy does not contain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// The number of all missing files, if it is larger than the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_count: Option<usize>,
 }
 
 /// The spending of a run according to the metrics in its sandbox.

@@ -344,6 +344,11 @@ pub trait Sandbox: Send + Sync {
     fn probe_program(&self) -> Option<&str> {
         None
     }
+    /// Returns whether the workspace has the same path in every sandbox of the provider, so that
+    /// installed programs can be copied from one to another.
+    fn has_fixed_paths(&self) -> bool {
+        false
+    }
     /// Stops and continues all processes of the sandbox, if the provider supports it.
     fn freezer(&self) -> Option<&dyn Freezer> {
         None

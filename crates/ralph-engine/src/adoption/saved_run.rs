@@ -28,6 +28,9 @@ pub enum SavedRunError {
     /// It contains no journal.
     #[error("it contains no journal")]
     NoJournal,
+    /// The contract in it cannot be used.
+    #[error("{0}")]
+    Contract(String),
     /// The journal does not end with the record that the snapshot names.
     #[error("its journal does not end with record {seq}, which the snapshot names")]
     OtherEnd { seq: u64 },
@@ -43,13 +46,22 @@ pub enum SavedRunError {
     },
 }
 
+/// The files that a snapshot omits.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct OmittedFiles {
+    /// The first ones, the most important first.
+    pub named: Vec<String>,
+    /// The number of all.
+    pub count: usize,
+}
+
 /// Writes the files of a snapshot into an empty run directory and checks its journal. Returns the state
 /// of the run and the omitted files.
 pub async fn restore_files(
     (dir, repo): (&RunDir, &HostRepo),
     (source, reference, commit): (&str, &str, &CommitId),
     run: &RunId,
-) -> Result<(RunState, Vec<String>), SavedRunError> {
+) -> Result<(RunState, OmittedFiles), SavedRunError> {
     repo.fetch_snapshot(source, reference, commit).await?;
     repo.check_out_snapshot(commit, dir.root()).await?;
     dir.create()?;
@@ -61,14 +73,17 @@ pub async fn restore_files(
         return Err(SavedRunError::OtherRun(state.plan.run.to_string()));
     }
     let manifest_path: PathBuf = dir.root().join(SNAPSHOT_FILE);
-    let mut missing = Vec::new();
+    let mut missing = OmittedFiles::default();
     // Snapshots of older versions have no manifest.
     if let Some(bytes) = durable::read_if_present(&manifest_path)? {
         let manifest: Option<SnapshotManifest> = serde_json::from_slice(&bytes).unwrap_or(None);
         let last = journal::last_digest(&dir.journal())?;
         match manifest {
             Some(manifest) if manifest.seq == state.seq && manifest.sha256 == last => {
-                missing = manifest.left_out;
+                missing = OmittedFiles {
+                    count: manifest.left_out_count.max(manifest.left_out.len()),
+                    named: manifest.left_out,
+                };
             }
             Some(SnapshotManifest { seq, .. }) => return Err(SavedRunError::OtherEnd { seq }),
             None => return Err(SavedRunError::OtherEnd { seq: 0 }),

@@ -20,7 +20,9 @@ use crate::prepare;
 use crate::recorder::Recorder;
 use crate::run::attend;
 use crate::services::Services;
-use crate::setup::{SetupInputs, SetupOrigin, install};
+use crate::setup::{
+    CheckoutIdentity, InstallOutcome, SetupInputs, SetupJob, SetupOrigin, changed_files,
+};
 use crate::workbench::Workbench;
 
 /// The files of a clean room: those of a commit, some of them optionally as in the base commit.
@@ -125,17 +127,12 @@ async fn execute_in_room(
     command: &str,
 ) -> Result<RoomResult, RunError> {
     let git = SandboxGit::new(room);
-    git.install(BundleSource {
-        bundle: &bundle.file,
-        branch: &bundle.branch,
-        // Nothing commits in a clean room.
-        author: &GitIdentity::default(),
-    })
-    .await?;
+    install_repository(&git, bundle).await?;
     check_out_tree(&git, tree).await?;
     if let Some(setup) = &bundle.setup {
-        let failed = set_up_room(recorder, controls, room, setup, tree).await?;
-        // Set-up may have changed committed files or refs, and the check is about the commit.
+        let source = (bundle, tree);
+        let failed = set_up_room(recorder, controls, room, setup, source).await?;
+        // Set-up may have changed committed files, and the check is about the commit.
         check_out_tree(&git, tree).await?;
         if let Some(failed) = failed {
             return Ok(failed);
@@ -160,6 +157,16 @@ async fn execute_in_room(
     })
 }
 
+async fn install_repository(git: &SandboxGit<'_>, bundle: &BranchBundle) -> Result<(), RunError> {
+    git.install(BundleSource {
+        bundle: &bundle.file,
+        branch: &bundle.branch,
+        // Nothing commits in a clean room.
+        author: &GitIdentity::default(),
+    })
+    .await
+}
+
 async fn check_out_tree(git: &SandboxGit<'_>, tree: &RoomTree) -> Result<(), RunError> {
     git.check_out_commit(&tree.commit).await?;
     match &tree.base {
@@ -171,36 +178,69 @@ async fn check_out_tree(git: &SandboxGit<'_>, tree: &RoomTree) -> Result<(), Run
     }
 }
 
-/// Installs the dependencies in a clean room. Returns the result of the check if that failed: it is
-/// red, because the commit is not usable without its dependencies. A failure at the base commit is
-/// an error instead, because no work caused it.
+/// Replaces the repository, which set-up could write: an index flag or a filter in its configuration
+/// would hide changed files from git. Returns the committed files that set-up changed. The next
+/// checkout writes every file.
+async fn renew_repository(
+    room: &dyn Sandbox,
+    bundle: &BranchBundle,
+    tree: &RoomTree,
+) -> Result<Vec<String>, RunError> {
+    let git = SandboxGit::new(room);
+    install_repository(&git, bundle).await?;
+    let replaced = (tree.restored.as_slice(), tree.removed.as_slice());
+    git.stage_commit(&tree.commit, tree.base.as_ref(), replaced)
+        .await?;
+    let changed = changed_files(room).await?;
+    git.remove_index().await?;
+    Ok(changed)
+}
+
+/// Installs the dependencies in a clean room, in a second attempt if the first one fails. Returns the
+/// result of the check if that failed: it is red, because the commit is not usable without its
+/// dependencies. A failure that no work caused is an error instead.
 async fn set_up_room(
     recorder: &mut Recorder,
     controls: &mut Controls,
     room: &dyn Sandbox,
     setup: &SetupPlan,
-    tree: &RoomTree,
+    (bundle, tree): (&BranchBundle, &RoomTree),
 ) -> Result<Option<RoomResult>, RunError> {
     let plan = &recorder.state().plan;
     let is_base = tree.commit == plan.base && tree.base.is_none();
     let inputs = SetupInputs::read(room, setup, plan).await?;
-    let origin = SetupOrigin::Commit {
-        tree: format!("{tree:?}"),
-        is_base,
+    let name = if is_base {
+        tree.commit.to_string()
+    } else {
+        format!("{tree:?}")
     };
-    let outcome = install(recorder, controls, room, setup, (&inputs, &origin)).await?;
-    if !outcome.changed.is_empty() && recorder.state().open.is_some() {
-        recorder.log_error(&format!(
-            "clean room: set-up `{}` changed committed files, which were restored: {}",
-            setup.command,
-            outcome.changed.join(", ")
-        ))?;
+    let origin = SetupOrigin::Checkout(CheckoutIdentity {
+        tree: name,
+        is_base,
+    });
+    let job = SetupJob {
+        sandbox: room,
+        setup,
+        inputs: &inputs,
+        origin: &origin,
+    };
+    let mut outcome = set_up_once(recorder, controls, &job, (bundle, tree)).await?;
+    if !outcome.ended.is_success() {
+        check_out_tree(&SandboxGit::new(room), tree).await?;
+        outcome = set_up_once(recorder, controls, &job, (bundle, tree)).await?;
     }
     if outcome.ended.is_success() {
         return Ok(None);
     }
     if is_base {
-        return Err(outcome.into_error(&setup.command));
+        return Err(outcome.into_error(&setup.command, ""));
+    }
+    if recorder.state().setup.as_ref() == Some(&inputs.digest()) {
+        let location = format!(
+            " twice in a clean room of commit {}, although the work sandbox has the same dependencies",
+            tree.commit.short()
+        );
+        return Err(outcome.into_error(&setup.command, &location));
     }
     let mut output = outcome.output;
     let note = format!(
@@ -214,4 +254,28 @@ async fn set_up_room(
         output,
         changes: RoomChanges::default(),
     }))
+}
+
+async fn set_up_once(
+    recorder: &mut Recorder,
+    controls: &mut Controls,
+    job: &SetupJob<'_>,
+    (bundle, tree): (&BranchBundle, &RoomTree),
+) -> Result<InstallOutcome, RunError> {
+    let performed = job.perform(recorder, controls).await?;
+    let changed = if performed.is_copied {
+        Vec::new()
+    } else {
+        renew_repository(job.sandbox, bundle, tree).await?
+    };
+    let concluded = (performed, changed);
+    let outcome = job.conclude(recorder, controls, concluded).await?;
+    if !outcome.changed.is_empty() && recorder.state().open.is_some() {
+        recorder.log_error(&format!(
+            "clean room: set-up `{}` changed committed files, which were restored: {}",
+            job.setup.command,
+            outcome.changed.join(", ")
+        ))?;
+    }
+    Ok(outcome)
 }

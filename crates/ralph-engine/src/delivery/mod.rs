@@ -25,7 +25,7 @@ pub(crate) use publish::DeliveryOutcome;
 pub(crate) use publish::deliver;
 pub(crate) use publish::{deliver_remaining, finish_approved};
 pub(crate) use saved_files::{SNAPSHOT_FILE, SnapshotManifest};
-pub(crate) use state_ref::save_state;
+pub(crate) use state_ref::{SaveProgress, save_state};
 pub(crate) use surroundings::Surroundings;
 pub(crate) use test_changes::approved_by_resuming;
 pub(crate) use verify::contract_checks;

@@ -15,17 +15,14 @@ use crate::journal::Journal;
 /// The name of the manifest in a snapshot.
 pub(crate) const SNAPSHOT_FILE: &str = "snapshot.json";
 
-/// The files and directories that come before the iterations.
-const FIRST: [&str; 5] = [
-    "journal.jsonl",
-    "ralph_task.md",
-    "contracts",
-    "files",
-    "egress.jsonl",
-];
+/// The files and directories without which a run cannot be rebuilt. Only the limit of all files
+/// applies to them.
+const ESSENTIAL: [&str; 3] = ["journal.jsonl", "ralph_task.md", "contracts"];
+/// The other files and directories that come before the iterations.
+const FIRST: [&str; 2] = ["files", "egress.jsonl"];
 const ITERATIONS: &str = "iterations";
 
-/// The largest file that is saved.
+/// The largest other file that is saved.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 /// The limit of all saved files together.
 const MAX_TOTAL_BYTES: u64 = 64 << 20;
@@ -82,7 +79,7 @@ impl SavedFiles {
     /// Selects the files of a run's directory; those of the newest iterations before older ones.
     pub(crate) fn select(root: &Path) -> Result<Self, StoreError> {
         let mut selected = Self::default();
-        for name in FIRST {
+        for name in ESSENTIAL.into_iter().chain(FIRST) {
             selected.add(root, name)?;
         }
         let mut iterations = entries(&root.join(ITERATIONS))?;
@@ -95,6 +92,12 @@ impl SavedFiles {
             selected.add(root, &format!("{ITERATIONS}/{name}"))?;
         }
         Ok(selected)
+    }
+
+    /// Returns the omitted files without which the run cannot be rebuilt.
+    pub(crate) fn omitted_essentials(&self) -> impl Iterator<Item = &str> {
+        let left_out = self.left_out.iter().map(String::as_str);
+        left_out.filter(|path| is_essential(path))
     }
 
     /// Adds a file, or all files below a directory, in the order of their names. Only ralph writes the
@@ -117,7 +120,7 @@ impl SavedFiles {
     }
 
     fn add_file(&mut self, path: &str, bytes: u64) {
-        let fits = bytes <= MAX_FILE_BYTES
+        let fits = (bytes <= MAX_FILE_BYTES || is_essential(path))
             && self.bytes + bytes <= MAX_TOTAL_BYTES
             && self.paths.len() < MAX_FILES;
         if fits {
@@ -127,6 +130,10 @@ impl SavedFiles {
             self.left_out.push(path.to_owned());
         }
     }
+}
+
+fn is_essential(path: &str) -> bool {
+    ESSENTIAL.contains(&path.split('/').next().unwrap_or(path))
 }
 
 /// Returns the names in a directory, sorted; none if it does not exist.
@@ -192,6 +199,20 @@ mod tests {
         assert_eq!(selected.paths, expected);
         let left_out = ["iterations/10/git_diff.patch", "iterations/2/prompt.md"];
         assert_eq!(selected.left_out, left_out);
+    }
+
+    #[test]
+    fn only_the_total_limits_the_files_that_a_run_is_rebuilt_from() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        write(root, "journal.jsonl", 40 << 20);
+        write(root, "contracts/a.md", 20 << 20);
+        write(root, "contracts/b.md", 20 << 20);
+        write(root, "files/errors.log", MAX_FILE_BYTES + 1);
+        let selected = SavedFiles::select(root).unwrap();
+        assert_eq!(selected.paths, ["journal.jsonl", "contracts/a.md"]);
+        let omitted: Vec<&str> = selected.omitted_essentials().collect();
+        assert_eq!(omitted, ["contracts/b.md"]);
     }
 
     #[test]

@@ -16,6 +16,21 @@ use crate::workbench::Workbench;
 /// The most attempts to save: runs of the same task save under the same ref.
 const MAX_SAVE_ATTEMPTS: usize = 20;
 
+/// The saves of one process.
+#[derive(Debug, Default)]
+pub(crate) struct SaveProgress {
+    /// Whether the source host refused a save, so that no other one is tried.
+    is_refused: bool,
+    /// Whether the omission of a needed file was reported.
+    is_omission_reported: bool,
+}
+
+/// A save, and the needed files that did not fit.
+struct Saved {
+    event: DeliveryEvent,
+    omitted: Vec<String>,
+}
+
 /// Saves the run's files with the status that the run has or is about to get, unless the settings forbid it or nothing was recorded since the last save.
 pub(crate) async fn save_state(
     recorder: &mut Recorder,
@@ -28,14 +43,34 @@ pub(crate) async fn save_state(
         return Ok(());
     }
     let reference = format!("refs/ralph/{}", state.plan.task_id);
-    let event = match save(recorder, bench, services, (&reference, status)).await {
-        Ok(event) => Event::Delivery(event),
+    if recorder.saves.is_refused {
+        return Ok(());
+    }
+    let notice = |message| Event::Run(RunEvent::Notice { message });
+    match save(recorder, bench, services, (&reference, status)).await {
+        Ok(Saved { event, omitted }) => {
+            recorder.append(event)?;
+            if !omitted.is_empty() && !recorder.saves.is_omission_reported {
+                recorder.saves.is_omission_reported = true;
+                let omitted = omitted.join(", ");
+                let message = format!(
+                    "{reference} omits {omitted}, because the files of the run are too large: the run cannot be rebuilt from it"
+                );
+                recorder.append(notice(message))?;
+            }
+            Ok(())
+        }
         // The host's copy is authoritative; the side ref is only a backup.
-        Err(error) => Event::Run(RunEvent::Notice {
-            message: format!("the run's files were not saved to {reference}: {error}"),
-        }),
-    };
-    recorder.append(event)
+        Err(error) => {
+            let again = if recorder.saves.is_refused {
+                "; this process does not try again"
+            } else {
+                ""
+            };
+            let message = format!("the run's files were not saved to {reference}: {error}{again}");
+            recorder.append(notice(message))
+        }
+    }
 }
 
 /// Returns whether the settings allow the save, and something was recorded since the last one.
@@ -50,7 +85,7 @@ async fn save(
     bench: &Workbench,
     services: &Services,
     (reference, status): (&str, &RunStatus),
-) -> Result<DeliveryEvent, RunError> {
+) -> Result<Saved, RunError> {
     recorder.files.sync()?;
     let selected = SavedFiles::select(recorder.dir.root())?;
     let manifest = SnapshotManifest::new(&recorder.journal, status, &selected).to_json();
@@ -76,15 +111,21 @@ async fn save(
             break;
         }
         // Another run of the same task may have saved its files in the meantime.
+        if !repo.has_other_ref(remote, reference, &commit).await? {
+            recorder.saves.is_refused = true;
+            break;
+        }
         repo.fetch_latest(remote, reference).await?;
         commit = snapshot().await?;
         pushed = push_and_sync(recorder, bench, services, &commit, reference).await;
     }
     pushed?;
-    Ok(DeliveryEvent::StateSaved {
+    let event = DeliveryEvent::StateSaved {
         reference: reference.to_owned(),
         commit,
-    })
+    };
+    let omitted = selected.omitted_essentials().map(str::to_owned).collect();
+    Ok(Saved { event, omitted })
 }
 
 #[cfg(test)]

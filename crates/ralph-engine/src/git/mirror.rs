@@ -21,6 +21,9 @@ const NAME_DIGITS: usize = 16;
 /// How often the lock is tried: as long as git may take to fetch a large repository.
 const LOCK_ATTEMPTS: usize = 36_000;
 const LOCK_RETRY_DELAY: Duration = Duration::from_millis(50);
+/// The extension of a damaged mirror that was replaced; more of them have a number of one digit.
+const DAMAGED: &str = "damaged";
+const MAX_DAMAGED: usize = 9;
 /// The refs of the runs that borrow from a mirror.
 const RUN_REFS: &str = "refs/runs/";
 
@@ -66,8 +69,13 @@ impl RepositoryMirror {
     /// Returns all mirrors of a directory, sorted by name.
     pub fn list(git: &HostGit, mirrors: &Path) -> Result<Vec<Self>, StoreError> {
         let mut paths = list_directory(mirrors)?;
-        paths.retain(|path| path.extension().is_some_and(|end| end == "git"));
+        paths.retain(|path| has_extension(path, "git") || is_leftover(path));
+        // A crash can leave only the others.
+        for path in &mut paths {
+            path.set_extension("git");
+        }
         paths.sort();
+        paths.dedup();
         Ok(paths.into_iter().map(|path| Self::at(git, path)).collect())
     }
 
@@ -101,6 +109,7 @@ impl RepositoryMirror {
     async fn add(&self, source: &str, reference: &str, commit: &CommitId) -> Result<(), GitError> {
         self.path().parent().map_or(Ok(()), durable::create_dir)?;
         let _lock = self.lock().await?;
+        self.finish_interrupted_rebuild()?;
         locks::remove_stale_locks(self.path()).await?;
         self.remove_partial_packs()?;
         match fetch_commit(&self.repo, source, reference, commit).await {
@@ -115,15 +124,15 @@ impl RepositoryMirror {
     }
 
     /// Builds the mirror anew in another directory and swaps the two. Base commits of other runs are
-    /// copied from the user's repository, or else from the damaged mirror, which is kept if one of them is
-    /// in neither.
+    /// copied from the user's repository, or else from the damaged mirrors, which are kept if one of them
+    /// is nowhere else.
     async fn rebuild(
         &self,
         source: &str,
         reference: &str,
         commit: &CommitId,
     ) -> Result<(), GitError> {
-        let (fresh_path, damaged) = (self.sibling("new"), self.sibling("damaged"));
+        let (fresh_path, damaged) = (self.sibling("new"), self.unused_damaged_path()?);
         durable::remove_tree(&fresh_path)?;
         let fresh = Self::at(self.repo.git(), fresh_path.clone());
         if let Err(error) = fetch_commit(&fresh.repo, source, reference, commit).await {
@@ -132,17 +141,42 @@ impl RepositoryMirror {
         }
         let is_rescued = self.copy_other_bases(&fresh.repo, source, reference).await;
         fresh.repo.sync()?;
-        durable::remove_tree(&damaged)?;
         durable::rename(self.path(), &damaged)?;
         durable::rename(&fresh_path, self.path())?;
         if is_rescued {
-            durable::remove_tree(&damaged)?;
+            for damaged in self.damaged_mirrors()? {
+                durable::remove_tree(&damaged)?;
+            }
         }
         Ok(())
     }
 
-    /// Copies the base commits of the other runs; false if one of them is lost or unknown.
+    /// Copies the base commits of the other runs in this mirror and in damaged ones; false if one of them
+    /// is lost or unknown.
     async fn copy_other_bases(&self, to: &HostRepo, source: &str, reference: &str) -> bool {
+        let mut origins = vec![self.path().to_owned()];
+        let mut is_rescued = true;
+        match self.damaged_mirrors() {
+            Ok(damaged) => origins.extend(damaged),
+            Err(error) => {
+                tracing::warn!("cannot list damaged mirrors: {error}");
+                is_rescued = false;
+            }
+        }
+        for origin in &origins {
+            let damaged = Self::at(self.repo.git(), origin.clone());
+            is_rescued &= damaged.copy_bases(to, (source, &origins), reference).await;
+        }
+        is_rescued
+    }
+
+    /// Copies the base commits of the other runs in this mirror, from the first location that has them.
+    async fn copy_bases(
+        &self,
+        to: &HostRepo,
+        (source, origins): (&str, &[PathBuf]),
+        reference: &str,
+    ) -> bool {
         let bases = match self.bases().await {
             Ok(bases) => bases,
             Err(error) => {
@@ -150,16 +184,23 @@ impl RepositoryMirror {
                 return false;
             }
         };
-        let damaged = self.path().to_string_lossy().into_owned();
+        let origins = origins
+            .iter()
+            .map(|path| path.to_string_lossy().into_owned());
+        let sources: Vec<String> = std::iter::once(source.to_owned()).chain(origins).collect();
         let mut is_rescued = true;
         let bases = bases.into_iter().map(|(run, base)| (run_ref(&run), base));
         for (other, base) in bases.filter(|(other, _)| other != reference) {
-            let mut copied = fetch_commit(to, source, &other, &base).await;
-            if copied.is_err() {
-                copied = fetch_commit(to, &damaged, &other, &base).await;
+            let mut is_copied = false;
+            for source in &sources {
+                let copied = fetch_commit(to, source, &other, &base).await;
+                is_copied = copied.is_ok();
+                warn_if_failed("copy a base commit of a damaged mirror", copied);
+                if is_copied {
+                    break;
+                }
             }
-            is_rescued &= copied.is_ok();
-            warn_if_failed("copy a base commit from a damaged mirror", copied);
+            is_rescued &= is_copied;
         }
         is_rescued
     }
@@ -238,7 +279,7 @@ impl RepositoryMirror {
     /// Removes the mirror. It gets another name first, because a part of it would look damaged.
     fn remove(&self) -> Result<(), StoreError> {
         let removed = self.sibling("removed");
-        for leftover in [&removed, &self.sibling("new"), &self.sibling("damaged")] {
+        for leftover in self.leftovers()?.iter().chain([&removed]) {
             durable::remove_tree(leftover)?;
         }
         if self.path().exists() {
@@ -288,6 +329,54 @@ impl RepositoryMirror {
         Ok(())
     }
 
+    /// Completes a rebuild that was interrupted between its two renames: the new mirror is complete then,
+    /// and the damaged one has another name.
+    fn finish_interrupted_rebuild(&self) -> Result<(), StoreError> {
+        if self.path().exists() {
+            return Ok(());
+        }
+        let fresh = self.sibling("new");
+        let damaged = self.damaged_mirrors()?;
+        let Some(newest) = damaged.last() else {
+            return Ok(());
+        };
+        let replacement = if fresh.exists() { &fresh } else { newest };
+        tracing::warn!("`{}` replaces a missing mirror", replacement.display());
+        durable::rename(replacement, self.path())
+    }
+
+    /// Returns the damaged mirrors that were replaced, oldest first.
+    fn damaged_mirrors(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut found = self.leftovers()?;
+        found.retain(|path| !has_extension(path, "new"));
+        Ok(found)
+    }
+
+    /// Returns the unfinished and the damaged mirrors beside this one.
+    pub fn leftovers(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut found = list_directory(self.path().parent().unwrap_or(Path::new("")))?;
+        found.retain(|path| is_leftover(path) && path.file_stem() == self.path().file_stem());
+        found.sort();
+        Ok(found)
+    }
+
+    /// Returns a path for a damaged mirror that no other one has, because it may still be needed.
+    fn unused_damaged_path(&self) -> Result<PathBuf, StoreError> {
+        let later = (2..=MAX_DAMAGED).map(|number| format!("{DAMAGED}-{number}"));
+        let mut names = std::iter::once(DAMAGED.to_owned()).chain(later);
+        let unused = names.find_map(|name| {
+            let path = self.sibling(&name);
+            (!path.exists()).then_some(path)
+        });
+        unused.ok_or_else(|| StoreError {
+            doing: "rebuild",
+            path: self.path().to_owned(),
+            source: io::Error::other(format!(
+                "{MAX_DAMAGED} damaged copies beside it contain the last copies of base commits"
+            )),
+        })
+    }
+
     fn sibling(&self, extension: &str) -> PathBuf {
         self.path().with_extension(extension)
     }
@@ -322,6 +411,16 @@ impl RepositoryMirror {
         let is_locked = try_flock(&file) && is_same_file(&file, &path);
         Ok(is_locked.then_some(MirrorLock { _file: file }))
     }
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+/// Returns whether a path is an unfinished or a damaged mirror.
+fn is_leftover(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    extension == "new" || extension.starts_with(DAMAGED)
 }
 
 /// Fetches a commit and nothing newer, unless the repository has it, and sets a ref to it.

@@ -27,6 +27,26 @@ const SNAPSHOT_ENTRIES: [&str; 7] = [
 const MAX_SNAPSHOT_BYTES: u64 = 256 << 20;
 
 impl HostRepo {
+    /// Returns whether a ref of a remote has commits that a commit does not descend from.
+    pub(crate) async fn has_other_ref(
+        &self,
+        remote: &str,
+        reference: &str,
+        commit: &CommitId,
+    ) -> Result<bool, GitError> {
+        let Some(current) = self.remote_ref(remote, reference).await? else {
+            return Ok(false);
+        };
+        let ancestor = [
+            "merge-base",
+            "--is-ancestor",
+            current.as_str(),
+            commit.as_str(),
+        ];
+        // An unknown commit is an error of git.
+        Ok(self.run(&ancestor).await.is_err())
+    }
+
     /// Returns the commits of the base branch, newest first.
     pub(crate) async fn start_history(&self) -> Result<Vec<String>, GitError> {
         let text = self.run(&["rev-list", MAX_HISTORY, "refs/start"]).await?;

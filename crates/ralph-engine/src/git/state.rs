@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ralph_core::id::CommitId;
+use ralph_core::id::{CommitId, Digest};
 use ralph_core::path::SandboxPath;
 use ralph_core::ports::{Exec, SandboxError, WriteMode};
 
@@ -91,18 +91,57 @@ impl SandboxGit<'_> {
         restored: &[String],
         removed: &[String],
     ) -> Result<(), RunError> {
-        let steps = [
-            (vec!["checkout", "--quiet", commit.as_str()], restored),
-            (vec!["rm", "--quiet", "--force"], removed),
-        ];
-        for (command, paths) in steps.into_iter().filter(|(_, paths)| !paths.is_empty()) {
-            let argv = std::iter::once("git").chain(command.iter().copied());
-            let argv = argv.chain(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-            let selected: Vec<String> = paths.iter().map(|path| literal_pathspec(path)).collect();
-            let exec = Exec::argv(argv, TIMEOUT).with_stdin(selected.join("\0"));
-            self.exec_checked(command[0], exec).await?;
+        self.git_on_paths(&["checkout", "--quiet", commit.as_str()], restored)
+            .await?;
+        self.git_on_paths(&["rm", "--quiet", "--force"], removed)
+            .await
+    }
+
+    /// Sets HEAD and the index to a commit, with some files as in another commit and others removed.
+    /// Files of the checkout stay as they are.
+    pub(crate) async fn stage_commit(
+        &self,
+        commit: &CommitId,
+        base: Option<&CommitId>,
+        (restored, removed): (&[String], &[String]),
+    ) -> Result<(), RunError> {
+        self.git(&["update-ref", "HEAD", commit.as_str()]).await?;
+        self.git(&["read-tree", commit.as_str()]).await?;
+        let Some(base) = base else {
+            return Ok(());
+        };
+        let unstage = ["rm", "--cached", "--quiet", "--force", "--ignore-unmatch"];
+        self.git_on_paths(&["reset", "--quiet", base.as_str()], restored)
+            .await?;
+        self.git_on_paths(&unstage, removed).await
+    }
+
+    /// Removes the index, so that the next checkout writes every file.
+    pub(crate) async fn remove_index(&self) -> Result<(), RunError> {
+        Ok(self.sandbox.delete(&repo_path(".git/index")?).await?)
+    }
+
+    /// Returns a digest of the content of files, some of which may be missing.
+    pub(crate) async fn digest_of_files(&self, paths: &[String]) -> Result<Digest, RunError> {
+        let script = "for path; do if [ -f \"$path\" ]; then \
+            git hash-object --no-filters -- \"$path\" || exit; else echo none; fi; done";
+        let argv = ["sh", "-c", script, "sh"].into_iter();
+        let argv = argv.chain(paths.iter().map(String::as_str));
+        let exec = Exec::argv(argv, TIMEOUT);
+        Ok(Digest::compute(
+            &self.exec_checked("hash-object", exec).await?,
+        ))
+    }
+
+    async fn git_on_paths(&self, command: &[&str], paths: &[String]) -> Result<(), RunError> {
+        if paths.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let argv = std::iter::once("git").chain(command.iter().copied());
+        let argv = argv.chain(["--pathspec-from-file=-", "--pathspec-file-nul"]);
+        let selected: Vec<String> = paths.iter().map(|path| literal_pathspec(path)).collect();
+        let exec = Exec::argv(argv, TIMEOUT).with_stdin(selected.join("\0"));
+        self.exec_checked(command[0], exec).await.map(drop)
     }
 
     /// Creates the file that separates earlier from later writes by its time; returns that time.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ralph_core::id::Digest;
-use ralph_core::ports::{Exec, InputSource, OutputSink, OutputStream, Sandbox};
+use ralph_core::ports::{Exec, ExecStatus, InputSource, OutputSink, OutputStream, Sandbox};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::RunError;
@@ -32,17 +32,31 @@ exec tar -c -f - --null -T - "$@"
 /// Unpacks without replacing any file of the checkout.
 const UNPACK: &str = "cd .. && exec tar -x -p -f - --skip-old-files";
 
+/// A copied result.
+pub(super) enum Packed {
+    /// The digest of the content.
+    Complete(Digest),
+    /// The result is larger than the limit.
+    TooLarge,
+}
+
 /// Copies the untracked files of the repository, the home directory and the caches to a file of the
-/// host. Returns the digest of its content.
-pub(super) async fn pack(sandbox: &dyn Sandbox, target: File) -> Result<Digest, RunError> {
+/// host, of at most `limit` bytes.
+pub(super) async fn pack(
+    sandbox: &dyn Sandbox,
+    target: File,
+    limit: u64,
+) -> Result<Packed, RunError> {
     let listed = SandboxGit::new(sandbox).untracked_paths().await?;
     let mut names = Vec::new();
-    for path in listed {
+    // The repository itself belongs to the sandbox, whatever git lists.
+    let is_repository = |path: &String| path == ".git" || path.starts_with(".git/");
+    for path in listed.into_iter().filter(|path| !is_repository(path)) {
         names.extend_from_slice(format!("repo/{path}").as_bytes());
         names.push(0);
     }
     let mut exec = Exec::shell(PACK, TIMEOUT).with_stdin(names);
-    exec.output_limit = MAX_ARCHIVE_BYTES;
+    exec.output_limit = limit;
     let mut writer = ArchiveWriter {
         target,
         hash: Sha256::new(),
@@ -58,13 +72,17 @@ pub(super) async fn pack(sandbox: &dyn Sandbox, target: File) -> Result<Digest, 
     if let Some(source) = writer.failure {
         return Err(failed(source).into());
     }
+    if outcome.ended == ExecStatus::OutputLimit {
+        return Ok(Packed::TooLarge);
+    }
     if !outcome.ended.is_success() {
         let message = String::from_utf8_lossy(&writer.message).trim().to_owned();
         let source = io::Error::other(format!("tar: {}: {message}", outcome.ended));
         return Err(failed(source).into());
     }
     writer.target.sync_all().map_err(failed)?;
-    Ok(Digest::from_sha256(&writer.hash.finalize()))
+    let content = Digest::from_sha256(&writer.hash.finalize());
+    Ok(Packed::Complete(content))
 }
 
 /// Copies a stored result into a sandbox. Returns whether that succeeded.

@@ -1,42 +1,86 @@
 //! Results of set-up in the state directory.
 //!
-//! A result of the base commit, which is the user's own revision, serves every run of the
-//! repository. A result of any other commit serves only the clean rooms of that commit in the same
-//! run, because the agent can change manifests and install scripts.
+//! A result serves only sandboxes with exactly the files that it was made from. A result of the base
+//! commit, which is the user's own revision, serves every run from that commit; a result of any other
+//! commit serves only the clean rooms of the same run.
 
-use std::fs::{self, File};
+use std::fs::{self, File, FileTimes};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use ralph_core::id::{Digest, RunId};
+use ralph_core::id::Digest;
 use ralph_core::ports::Sandbox;
+use rustix::fs::statvfs;
 use sha2::{Digest as _, Sha256};
 
-use super::archive;
+use super::archive::{self, MAX_ARCHIVE_BYTES, Packed};
+use super::garbage;
+use super::inputs::SetupInputs;
 use crate::durable::{self, StoreError};
 use crate::error::RunError;
-use crate::store::{RunDir, StateDir};
+use crate::store::RunDir;
 
-/// The most disk space of all stored results, in bytes.
-pub const MAX_SETUP_CACHE_BYTES: u64 = 20 << 30;
-/// The most stored results.
-const MAX_RESULTS: usize = 50;
+/// How long a result is used. The commit stays the same, the registries do not.
+pub(super) const MAX_AGE: Duration = Duration::from_hours(30 * 24);
+/// The disk space that stays free.
+const RESERVED_BYTES: u64 = 2 << 30;
 
-const SUFFIX: &str = ".tar";
-const SHARED: &str = "base-";
-const OWN: &str = "run-";
+pub(super) const SUFFIX: &str = ".tar";
+pub(super) const TEMPORARY_SUFFIX: &str = ".tmp";
+pub(super) const SHARED: &str = "base-";
+pub(super) const OWN: &str = "run-";
+/// The prefix of an empty file that prevents further attempts to store too large results.
+pub(super) const TOO_LARGE: &str = "large-";
 
 /// The stored results of set-up, as one run uses them.
-pub struct SetupCache {
-    directory: PathBuf,
-    run: String,
-    repository: String,
+pub(super) struct SetupCache {
+    pub(super) directory: PathBuf,
+    pub(super) run: String,
+    pub(super) repository: String,
+}
+
+/// The files of an untouched checkout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CheckoutIdentity {
+    /// Names the commit, and the files that are taken from another one.
+    pub(crate) tree: String,
+    /// Whether it is the user's own revision, at which the run started.
+    pub(crate) is_base: bool,
+}
+
+/// Whether a result was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoreOutcome {
+    Stored,
+    /// The result is larger than the limit, which is remembered.
+    TooLarge,
+    /// An earlier result was too large, or the disk has no room.
+    Skipped,
+}
+
+/// A stored result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SetupResult {
+    pub(super) created: SystemTime,
+    pub(super) used: SystemTime,
+    pub(super) path: PathBuf,
+    pub(super) name: String,
+    pub(super) bytes: u64,
+}
+
+/// An incomplete result; its file is removed on drop.
+struct TemporaryResult(PathBuf);
+
+impl Drop for TemporaryResult {
+    fn drop(&mut self) {
+        durable::remove_leftover(&self.0);
+    }
 }
 
 impl SetupCache {
     /// Returns the cache for a run of a repository.
-    pub(crate) fn for_run(dir: &RunDir, repository: &str) -> Self {
+    pub(super) fn for_run(dir: &RunDir, repository: &str) -> Self {
         let run = dir.root().file_name().unwrap_or_default();
         Self {
             directory: dir.setup_results(),
@@ -45,9 +89,8 @@ impl SetupCache {
         }
     }
 
-    /// Returns a complete and undamaged result for these inputs: of the base commit, or else of these
-    /// files.
-    pub(super) fn find(&self, inputs: &Digest, tree: &str) -> Option<PathBuf> {
+    /// Returns a complete and undamaged result of the same checkout and inputs.
+    pub(super) fn find(&self, inputs: &Digest, checkout: &CheckoutIdentity) -> Option<PathBuf> {
         let entries = match entries(&self.directory) {
             Ok(entries) => entries,
             Err(error) => {
@@ -55,11 +98,10 @@ impl SetupCache {
                 return None;
             }
         };
-        let prefixes = [self.shared_prefix(inputs), self.own_prefix(inputs, tree)];
-        let found = prefixes.iter().find_map(|prefix| {
-            let mut entries = entries.iter();
-            entries.find(|entry| entry.name.starts_with(prefix.as_str()))
-        })?;
+        let prefix = self.prefix(inputs, checkout);
+        let found = entries
+            .iter()
+            .find(|entry| entry.name.starts_with(&prefix) && !is_expired(entry.created))?;
         if is_intact(found) {
             mark_used(&found.path);
             return Some(found.path.clone());
@@ -73,76 +115,61 @@ impl SetupCache {
     pub(super) async fn store(
         &self,
         sandbox: &dyn Sandbox,
-        inputs: &Digest,
-        (tree, is_base): (&str, bool),
-    ) -> Result<(), RunError> {
+        inputs: &SetupInputs,
+        checkout: &CheckoutIdentity,
+    ) -> Result<StoreOutcome, RunError> {
         durable::create_dir(&self.directory)?;
-        let temporary = self.directory.join(format!(".{}.tmp", self.run));
-        let file = File::create(&temporary).map_err(StoreError::when("create", &temporary))?;
-        let packed = archive::pack(sandbox, file).await;
-        let content = match packed {
-            Ok(content) => content,
-            Err(error) => {
-                durable::remove_leftover(&temporary);
-                return Err(error);
-            }
-        };
-        let prefix = if is_base {
-            self.shared_prefix(inputs)
-        } else {
-            self.own_prefix(inputs, tree)
-        };
-        let target = self.directory.join(format!("{prefix}{content}{SUFFIX}"));
-        durable::rename(&temporary, &target)?;
-        let removed = remove_surplus(&self.directory, MAX_RESULTS, MAX_SETUP_CACHE_BYTES);
-        durable::warn_if_failed("remove old results of set-up", removed.map(drop));
-        Ok(())
-    }
-
-    fn shared_prefix(&self, inputs: &Digest) -> String {
-        let key = Digest::compute(format!("{}\0{inputs}", self.repository).as_bytes());
-        format!("{SHARED}{key}-")
-    }
-
-    fn own_prefix(&self, inputs: &Digest, tree: &str) -> String {
-        let key = Digest::compute(format!("{inputs}\0{tree}").as_bytes());
-        format!("{OWN}{}-{key}-", self.run)
-    }
-
-    /// Returns the disk space of all results, in bytes.
-    pub fn disk_use(state: &StateDir) -> io::Result<u64> {
-        let entries = entries(&state.setup_results())?;
-        Ok(entries.iter().map(|entry| entry.bytes).sum())
-    }
-
-    /// Removes interrupted copies, the results of runs that `is_open` rejects, and the least recently
-    /// used ones above the limits. Returns the freed bytes.
-    pub fn collect_garbage(state: &StateDir, is_open: impl Fn(&RunId) -> bool) -> io::Result<u64> {
-        let directory = state.setup_results();
-        let mut freed = 0;
-        for entry in entries(&directory)? {
-            let own = entry.name.strip_prefix(OWN);
-            let run = own.and_then(|rest| rest.rsplitn(3, '-').nth(2));
-            let is_stale = run.is_some_and(|run| !RunId::parse(run).is_some_and(|id| is_open(&id)));
-            if is_stale {
-                fs::remove_file(&entry.path)?;
-                freed += entry.bytes;
-            }
+        let marker = self.too_large_marker(inputs);
+        let limit = free_bytes(&self.directory)?.saturating_sub(RESERVED_BYTES);
+        let limit = limit.min(MAX_ARCHIVE_BYTES);
+        if is_recent(&marker) || limit == 0 {
+            return Ok(StoreOutcome::Skipped);
         }
-        freed += remove_surplus(&directory, MAX_RESULTS, MAX_SETUP_CACHE_BYTES)?;
-        Ok(freed)
+        let name = format!(".{}{TEMPORARY_SUFFIX}", self.run);
+        let temporary = TemporaryResult(self.directory.join(name));
+        let file = File::create(&temporary.0).map_err(StoreError::when("create", &temporary.0))?;
+        let content = match archive::pack(sandbox, file, limit).await? {
+            Packed::Complete(content) => content,
+            Packed::TooLarge if limit < MAX_ARCHIVE_BYTES => return Ok(StoreOutcome::Skipped),
+            Packed::TooLarge => {
+                durable::write(&marker, b"")?;
+                return Ok(StoreOutcome::TooLarge);
+            }
+        };
+        let prefix = self.prefix(&inputs.digest(), checkout);
+        let target = self.directory.join(format!("{prefix}{content}{SUFFIX}"));
+        durable::rename(&temporary.0, &target)?;
+        let removed = garbage::remove_surplus(&self.directory);
+        durable::warn_if_failed("remove old results of set-up", removed);
+        Ok(StoreOutcome::Stored)
+    }
+
+    /// Returns the beginning of the name of a result.
+    pub(super) fn prefix(&self, inputs: &Digest, checkout: &CheckoutIdentity) -> String {
+        let key = format!("{}\0{}\0{inputs}", self.repository, checkout.tree);
+        let key = Digest::compute(key.as_bytes());
+        if checkout.is_base {
+            format!("{SHARED}{key}-")
+        } else {
+            format!("{OWN}{}-{key}-", self.run)
+        }
+    }
+
+    fn too_large_marker(&self, inputs: &SetupInputs) -> PathBuf {
+        let key = format!("{}\0{}", self.repository, inputs.program_digest());
+        let key = Digest::compute(key.as_bytes());
+        self.directory.join(format!("{TOO_LARGE}{key}"))
     }
 }
 
-/// A stored result.
-struct SetupResult {
-    used: SystemTime,
-    path: PathBuf,
-    name: String,
-    bytes: u64,
+pub(super) fn entries(directory: &Path) -> io::Result<Vec<SetupResult>> {
+    let mut entries = all_files(directory)?;
+    entries.retain(|entry| entry.name.strip_suffix(SUFFIX).is_some());
+    Ok(entries)
 }
 
-fn entries(directory: &Path) -> io::Result<Vec<SetupResult>> {
+/// Returns the results, interrupted copies and markers in a directory.
+pub(super) fn all_files(directory: &Path) -> io::Result<Vec<SetupResult>> {
     let listed = match fs::read_dir(directory) {
         Ok(listed) => listed,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -151,18 +178,41 @@ fn entries(directory: &Path) -> io::Result<Vec<SetupResult>> {
     let mut entries = Vec::new();
     for entry in listed {
         let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let metadata = entry.metadata()?;
-        if name.strip_suffix(SUFFIX).is_some() && metadata.is_file() {
+        let metadata = match entry.metadata() {
+            Ok(metadata) => metadata,
+            // Another process removed it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if metadata.is_file() {
+            let created = metadata.modified()?;
             entries.push(SetupResult {
-                used: metadata.modified()?,
+                created,
+                used: metadata.accessed()?.max(created),
                 path: entry.path(),
-                name,
+                name: entry.file_name().to_string_lossy().into_owned(),
                 bytes: metadata.len(),
             });
         }
     }
     Ok(entries)
+}
+
+/// Returns whether a result is too old. A time in the future is not, because the clock was set back.
+pub(super) fn is_expired(created: SystemTime) -> bool {
+    let age = SystemTime::now().duration_since(created);
+    age.is_ok_and(|age| age > MAX_AGE)
+}
+
+fn is_recent(marker: &Path) -> bool {
+    let created = fs::metadata(marker).and_then(|metadata| metadata.modified());
+    created.is_ok_and(|created| !is_expired(created))
+}
+
+fn free_bytes(directory: &Path) -> Result<u64, StoreError> {
+    let stat = statvfs(directory).map_err(io::Error::from);
+    let stat = stat.map_err(StoreError::when("inspect", directory))?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// Returns whether the content of an entry has the digest in its name.
@@ -191,111 +241,96 @@ impl io::Write for HashWriter<'_> {
     }
 }
 
-/// Protects an entry from being the least recently used one.
+/// Protects an entry from being the least recently used one. The time of its creation stays.
 fn mark_used(path: &Path) {
+    let times = FileTimes::new().set_accessed(SystemTime::now());
     let marked = File::options()
         .append(true)
         .open(path)
-        .and_then(|file| file.set_modified(SystemTime::now()));
+        .and_then(|file| file.set_times(times));
     if let Err(error) = marked {
         tracing::debug!("cannot mark `{}` as used: {error}", path.display());
     }
 }
 
-/// Removes the least recently used entries above the limits, and interrupted copies of other runs.
-fn remove_surplus(directory: &Path, most: usize, most_bytes: u64) -> io::Result<u64> {
-    let mut entries = entries(directory)?;
-    entries.sort_by_key(|entry| std::cmp::Reverse(entry.used));
-    let (mut kept_bytes, mut freed) = (0_u64, 0);
-    for (index, entry) in entries.iter().enumerate() {
-        kept_bytes = kept_bytes.saturating_add(entry.bytes);
-        // The newest one stays, whatever its size.
-        if index >= most || (index > 0 && kept_bytes > most_bytes) {
-            fs::remove_file(&entry.path)?;
-            freed += entry.bytes;
-        }
-    }
-    Ok(freed)
-}
-
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
+pub(super) mod tests {
     use super::*;
 
-    fn cache(directory: &Path) -> SetupCache {
+    pub(crate) fn cache(directory: &Path, run: &str) -> SetupCache {
         SetupCache {
             directory: directory.to_owned(),
-            run: "260301-100000-0001".into(),
+            run: run.into(),
             repository: "/r".into(),
         }
     }
 
-    fn put(directory: &Path, prefix: &str, content: &[u8]) -> PathBuf {
+    pub(crate) fn put(directory: &Path, prefix: &str, content: &[u8]) -> PathBuf {
         let path = directory.join(format!("{prefix}{}{SUFFIX}", Digest::compute(content)));
         fs::write(&path, content).unwrap();
         path
     }
 
-    #[test]
-    fn only_complete_results_of_the_same_files_are_used() {
-        let directory = tempfile::tempdir().unwrap();
-        let cache = cache(directory.path());
-        let inputs = Digest::compute(b"inputs");
-        assert_eq!(cache.find(&inputs, "a"), None);
-        let own = put(directory.path(), &cache.own_prefix(&inputs, "a"), b"own");
-        assert_eq!(cache.find(&inputs, "a"), Some(own));
-        assert_eq!(cache.find(&inputs, "b"), None);
-        let shared = put(directory.path(), &cache.shared_prefix(&inputs), b"shared");
-        assert_eq!(cache.find(&inputs, "b"), Some(shared.clone()));
-        assert_eq!(cache.find(&Digest::compute(b"other"), "b"), None);
-        fs::write(&shared, b"share").unwrap();
-        assert_eq!(cache.find(&inputs, "b"), None);
-        assert!(!shared.exists());
+    pub(crate) fn set_age(path: &Path, age: Duration) {
+        let time = SystemTime::now() - age;
+        let times = FileTimes::new().set_modified(time).set_accessed(time);
+        let file = File::options().append(true).open(path).unwrap();
+        file.set_times(times).unwrap();
+    }
+
+    fn checkout(tree: &str, is_base: bool) -> CheckoutIdentity {
+        let tree = tree.to_owned();
+        CheckoutIdentity { tree, is_base }
     }
 
     #[test]
-    fn another_run_of_the_repository_uses_only_the_shared_result() {
+    fn only_complete_results_of_the_same_commit_and_inputs_are_used() {
         let directory = tempfile::tempdir().unwrap();
-        let first = cache(directory.path());
-        let second = SetupCache {
-            run: "260301-100000-0002".into(),
-            ..cache(directory.path())
-        };
+        let cache = cache(directory.path(), "260301-100000-0001");
+        let inputs = Digest::compute(b"inputs");
+        for is_base in [false, true] {
+            let commit = checkout("a", is_base);
+            assert_eq!(cache.find(&inputs, &commit), None);
+            let stored = put(directory.path(), &cache.prefix(&inputs, &commit), b"own");
+            assert_eq!(cache.find(&inputs, &commit), Some(stored.clone()));
+            assert_eq!(cache.find(&inputs, &checkout("b", is_base)), None);
+            assert_eq!(cache.find(&Digest::compute(b"other"), &commit), None);
+            fs::write(&stored, b"ow").unwrap();
+            assert_eq!(cache.find(&inputs, &commit), None);
+            assert!(!stored.exists());
+        }
+    }
+
+    #[test]
+    fn another_run_uses_only_results_of_the_same_base_commit() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = cache(directory.path(), "260301-100000-0001");
+        let second = cache(directory.path(), "260301-100000-0002");
         let elsewhere = SetupCache {
             repository: "/other".into(),
-            ..cache(directory.path())
+            ..cache(directory.path(), "260301-100000-0003")
         };
         let inputs = Digest::compute(b"inputs");
-        put(directory.path(), &first.own_prefix(&inputs, "a"), b"own");
-        assert_eq!(second.find(&inputs, "a"), None);
-        let shared = put(directory.path(), &first.shared_prefix(&inputs), b"shared");
-        assert_eq!(second.find(&inputs, "a"), Some(shared));
-        assert_eq!(elsewhere.find(&inputs, "c"), None);
+        let (work, base) = (checkout("w", false), checkout("b", true));
+        put(directory.path(), &first.prefix(&inputs, &work), b"own");
+        assert_eq!(second.find(&inputs, &work), None);
+        assert_eq!(second.find(&inputs, &checkout("w", true)), None);
+        let shared = put(directory.path(), &first.prefix(&inputs, &base), b"shared");
+        assert_eq!(second.find(&inputs, &base), Some(shared));
+        assert_eq!(elsewhere.find(&inputs, &base), None);
     }
 
     #[test]
-    fn least_recently_used_results_and_those_of_ended_runs_are_removed() {
-        let home = tempfile::tempdir().unwrap();
-        let state = StateDir::open(home.path().join("state")).unwrap();
-        let directory = state.setup_results();
-        fs::create_dir_all(&directory).unwrap();
-        let own = put(&directory, "run-260301-100000-0001-abc-", b"own");
-        let shared = put(&directory, "base-abc-", b"shared");
-        let older = put(&directory, "base-def-", b"older");
-        let past = SystemTime::now() - Duration::from_hours(1);
-        File::options()
-            .append(true)
-            .open(&older)
-            .unwrap()
-            .set_modified(past)
-            .unwrap();
-        assert_eq!(SetupCache::disk_use(&state).unwrap(), 14);
-        assert_eq!(SetupCache::collect_garbage(&state, |_| true).unwrap(), 0);
-        assert_eq!(SetupCache::collect_garbage(&state, |_| false).unwrap(), 3);
-        assert!(!own.exists());
-        assert_eq!(remove_surplus(&directory, 1, 100).unwrap(), 5);
-        assert!(shared.exists() && !older.exists());
+    fn a_result_expires_even_if_it_is_used() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = cache(directory.path(), "260301-100000-0001");
+        let (inputs, base) = (Digest::compute(b"inputs"), checkout("b", true));
+        let stored = put(directory.path(), &cache.prefix(&inputs, &base), b"shared");
+        set_age(&stored, MAX_AGE / 2);
+        assert_eq!(cache.find(&inputs, &base), Some(stored.clone()));
+        let entry = entries(directory.path()).unwrap().remove(0);
+        assert!(entry.used > entry.created + Duration::from_hours(24));
+        set_age(&stored, MAX_AGE + Duration::from_mins(5));
+        assert_eq!(cache.find(&inputs, &base), None);
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ralph_core::ecosystem::{MAX_DEPENDENCY_FILES, dependency_file, parent_directory};
+use ralph_core::ecosystem::{
+    MAX_DEPENDENCY_FILES, MAX_PLANNED_DEPENDENCY_FILES, dependency_file, parent_directory,
+};
 use ralph_core::id::Digest;
 use ralph_core::path::{SandboxPath, WorkspacePath};
 use ralph_core::plan::{RunPlan, SetupPlan, SetupSource};
@@ -10,6 +12,7 @@ use ralph_core::ports::{Sandbox, SandboxEntryKind, SandboxError};
 use ralph_core::task::Contract;
 
 use crate::error::RunError;
+use crate::git::SandboxGit;
 
 /// The largest lockfile that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -62,9 +65,15 @@ impl SetupInputs {
             paths.extend(dependency_files_in(sandbox, &directory).await?);
         }
         let mut files = Vec::new();
-        for path in paths.into_iter().take(2 * MAX_DEPENDENCY_FILES) {
+        let mut paths = paths.into_iter();
+        for path in paths.by_ref().take(MAX_DEPENDENCY_FILES) {
             let digest = file_digest(sandbox, &path).await?;
             files.push((path, digest));
+        }
+        let rest: Vec<String> = paths.take(MAX_PLANNED_DEPENDENCY_FILES).collect();
+        if !rest.is_empty() {
+            let digest = SandboxGit::new(sandbox).digest_of_files(&rest).await?;
+            files.push((rest.join("\n"), Some(digest)));
         }
         let image = plan.container.as_ref().map(|container| &container.image);
         Ok(Self {
@@ -72,6 +81,12 @@ impl SetupInputs {
             environment: format!("{} {}", plan.sandbox, image.map_or("", String::as_str)),
             files,
         })
+    }
+
+    /// Returns the digest of the command and the environment, whatever it installs.
+    pub(crate) fn program_digest(&self) -> Digest {
+        let key = serde_json::json!([self.command, self.environment]);
+        Digest::compute(key.to_string().as_bytes())
     }
 
     /// Returns the digest of the inputs.
@@ -102,12 +117,12 @@ async fn dependency_files_in(
     let files = entries
         .into_iter()
         .filter(|entry| entry.kind == SandboxEntryKind::File)
-        .filter(|entry| dependency_file(&entry.name).is_some());
-    Ok(files
         .map(|entry| match directory {
             "" => entry.name,
             directory => format!("{directory}/{}", entry.name),
-        })
+        });
+    Ok(files
+        .filter(|path| dependency_file(path).is_some())
         .collect())
 }
 
@@ -134,4 +149,47 @@ fn is_missing(error: &SandboxError) -> bool {
             | SandboxError::Escapes(_)
             | SandboxError::TooLarge { .. }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::run_fixture::RunFixture;
+
+    #[tokio::test]
+    async fn files_beyond_those_that_are_read_one_by_one_are_part_of_the_digest() {
+        let fixture = RunFixture::new("").await;
+        let files: Vec<String> = (100..100 + MAX_DEPENDENCY_FILES + 5)
+            .map(|number| format!("{number}/go.sum"))
+            .collect();
+        let write = |path: &str, text: &str| {
+            let path = fixture.workspace().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        for path in &files {
+            write(path, "one\n");
+        }
+        let setup = SetupPlan {
+            command: "true".into(),
+            source: SetupSource::Task,
+            files: files.clone(),
+            registries: Vec::new(),
+        };
+        let digest = async || {
+            let (sandbox, state) = (&fixture.run.bench.sandbox, fixture.run.recorder.state());
+            let inputs = SetupInputs::read(&**sandbox, &setup, &state.plan).await;
+            inputs.unwrap().digest()
+        };
+        let before = digest().await;
+        assert_eq!(digest().await, before);
+        let last = files.last().unwrap();
+        write(last, "two\n");
+        let changed = digest().await;
+        assert_ne!(changed, before);
+        fs::remove_file(fixture.workspace().join(last)).unwrap();
+        assert_ne!(digest().await, changed);
+    }
 }

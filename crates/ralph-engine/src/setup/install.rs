@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use ralph_core::event::SandboxEvent;
+use ralph_core::event::{RunEvent, SandboxEvent};
 use ralph_core::plan::SetupPlan;
 use ralph_core::ports::{Exec, ExecOutcome, ExecStatus, GateControl, ProviderProblem, Sandbox};
 
-use super::archive;
-use super::cache::SetupCache;
+use super::archive::{self, MAX_ARCHIVE_BYTES};
+use super::cache::{CheckoutIdentity, SetupCache, StoreOutcome};
 use super::inputs::SetupInputs;
 use crate::attend::attend;
 use crate::capture::{Capture, Captured};
@@ -29,14 +29,26 @@ const MAX_LISTED_PATHS: usize = 20;
 /// The files that set-up works on, which decide about the use of its result.
 pub(crate) enum SetupOrigin {
     /// An untouched checkout.
-    Commit {
-        /// Identifies the files of the checkout.
-        tree: String,
-        /// Whether it is the user's own revision, at which the run started.
-        is_base: bool,
-    },
+    Checkout(CheckoutIdentity),
     /// The work in progress. Its result is not stored, because the agent's processes can change it.
     Workspace,
+}
+
+/// A set-up of one sandbox.
+pub(crate) struct SetupJob<'a> {
+    pub(crate) sandbox: &'a dyn Sandbox,
+    pub(crate) setup: &'a SetupPlan,
+    pub(crate) inputs: &'a SetupInputs,
+    pub(crate) origin: &'a SetupOrigin,
+}
+
+/// A set-up whose changes are not known yet.
+pub(crate) struct PerformedSetup {
+    started: Instant,
+    /// Whether the result of an earlier set-up was copied.
+    pub(crate) is_copied: bool,
+    outcome: ExecOutcome,
+    output: Captured,
 }
 
 /// The result of set-up.
@@ -47,6 +59,8 @@ pub(crate) struct InstallOutcome {
     /// What the command printed; empty if an earlier result was copied.
     pub(crate) output: Captured,
     pub(crate) outcome: ExecOutcome,
+    /// Whether the gate limits the reachable registries.
+    has_gate: bool,
 }
 
 impl InstallOutcome {
@@ -56,92 +70,155 @@ impl InstallOutcome {
         format!("set-up `{command}`: {}; output ends:\n{tail}", self.ended)
     }
 
-    /// Returns the error of a set-up that fails at the user's own revision.
-    pub(crate) fn into_error(self, command: &str) -> RunError {
+    /// Returns the error of a set-up that fails although no work caused it. `location` names the
+    /// sandbox.
+    pub(crate) fn into_error(self, command: &str, location: &str) -> RunError {
         let lines = self.output.tail(ERROR_LINES).replace('\n', " / ");
+        let fix = if self.has_gate {
+            "correct `setup_command`, or add missing hosts to `[sandbox.registries]`"
+        } else {
+            "correct `setup_command`, or the network of this machine"
+        };
         RunError::UnusableSandbox(ProviderProblem {
-            what: format!("set-up `{command}` failed: {}: {lines}", self.ended),
-            fix: "correct `setup_command`, or add missing hosts to `[sandbox.registries]`".into(),
+            what: format!(
+                "set-up `{command}` failed{location}: {}: {lines}",
+                self.ended
+            ),
+            fix: fix.into(),
         })
     }
 }
 
-/// Installs the dependencies in a sandbox, and records it. A failed command is a result, not an
-/// error.
-pub(crate) async fn install(
-    recorder: &mut Recorder,
-    controls: &mut Controls,
-    sandbox: &dyn Sandbox,
-    setup: &SetupPlan,
-    (inputs, origin): (&SetupInputs, &SetupOrigin),
-) -> Result<InstallOutcome, RunError> {
-    let started = Instant::now();
-    recorder.append(SandboxEvent::SetupStarted {
-        sandbox: sandbox.id().clone(),
-        command: setup.command.clone(),
-    })?;
-    let digest = inputs.digest();
-    let cache = SetupCache::for_run(&recorder.dir, &recorder.state().plan.repo);
-    let stored = match origin {
-        SetupOrigin::Commit { tree, .. } => cache.find(&digest, tree),
-        SetupOrigin::Workspace => None,
-    };
-    let is_restored = match &stored {
-        Some(entry) => {
-            let restoring = archive::restore(sandbox, entry);
-            attend(&mut recorder.journal, controls, restoring).await??
+impl SetupJob<'_> {
+    /// Installs the dependencies, and records it. A failed command is a result, not an error.
+    pub(crate) async fn install(
+        &self,
+        recorder: &mut Recorder,
+        controls: &mut Controls,
+    ) -> Result<InstallOutcome, RunError> {
+        let performed = self.perform(recorder, controls).await?;
+        let changed = match self.origin {
+            SetupOrigin::Checkout(_) => changed_files(self.sandbox).await?,
+            SetupOrigin::Workspace => Vec::new(),
+        };
+        self.conclude(recorder, controls, (performed, changed))
+            .await
+    }
+
+    /// Runs the command, or copies the result of an earlier set-up of the same checkout.
+    pub(crate) async fn perform(
+        &self,
+        recorder: &mut Recorder,
+        controls: &mut Controls,
+    ) -> Result<PerformedSetup, RunError> {
+        let started = Instant::now();
+        recorder.append(SandboxEvent::SetupStarted {
+            sandbox: self.sandbox.id().clone(),
+            command: self.setup.command.clone(),
+        })?;
+        let stored = self.shared_checkout().and_then(|checkout| {
+            let cache = SetupCache::for_run(&recorder.dir, &recorder.state().plan.repo);
+            cache.find(&self.inputs.digest(), checkout)
+        });
+        let is_copied = match &stored {
+            Some(entry) => {
+                let restoring = archive::restore(self.sandbox, entry);
+                attend(&mut recorder.journal, controls, restoring).await??
+            }
+            None => false,
+        };
+        let (outcome, output) = if is_copied {
+            (copied_outcome(), Captured::default())
+        } else {
+            run_command(recorder, controls, self.sandbox, self.setup).await?
+        };
+        Ok(PerformedSetup {
+            started,
+            is_copied,
+            outcome,
+            output,
+        })
+    }
+
+    /// Stores the result for other sandboxes, and records it. The repository in the sandbox must be one
+    /// that the command could not write.
+    pub(crate) async fn conclude(
+        &self,
+        recorder: &mut Recorder,
+        controls: &mut Controls,
+        (performed, changed): (PerformedSetup, Vec<String>),
+    ) -> Result<InstallOutcome, RunError> {
+        let ended = performed.outcome.ended;
+        // Changed committed files are not part of a stored result, so it would be incomplete.
+        if !performed.is_copied && ended.is_success() && changed.is_empty() {
+            self.store(recorder, controls).await?;
         }
-        None => false,
-    };
-    let outcome = if is_restored {
-        restored_outcome()
-    } else {
-        run_command(recorder, controls, sandbox, setup).await?
-    };
-    let outcome = InstallOutcome {
-        changed: changed_files(sandbox, origin).await?,
-        ..outcome
-    };
-    // Changed committed files are not part of a stored result, so it would be incomplete.
-    let is_storable = !is_restored && outcome.ended.is_success() && outcome.changed.is_empty();
-    if let (true, SetupOrigin::Commit { tree, is_base }) = (is_storable, origin) {
-        let storing = cache.store(sandbox, &digest, (tree, *is_base));
-        let stored = attend(&mut recorder.journal, controls, storing).await?;
-        // Only an optimisation: the next sandbox runs the command again.
-        if let Err(why) = stored {
-            tracing::warn!("the result of set-up is not cached: {why}");
+        recorder.append(SandboxEvent::SetupFinished {
+            sandbox: self.sandbox.id().clone(),
+            command: self.setup.command.clone(),
+            ended,
+            duration_ms: millis(performed.started.elapsed()),
+            cached: performed.is_copied,
+            digest: self.inputs.digest(),
+            changed: changed.clone(),
+            output: if ended.is_success() {
+                String::new()
+            } else {
+                performed.output.tail(TAIL_LINES)
+            },
+        })?;
+        Ok(InstallOutcome {
+            ended,
+            changed,
+            output: performed.output,
+            outcome: performed.outcome,
+            has_gate: controls.open_gate().is_some(),
+        })
+    }
+
+    /// Returns the checkout if its result can be copied to other sandboxes.
+    fn shared_checkout(&self) -> Option<&CheckoutIdentity> {
+        match self.origin {
+            // Installed programs contain the path of the sandbox.
+            SetupOrigin::Checkout(checkout) => self.sandbox.has_fixed_paths().then_some(checkout),
+            SetupOrigin::Workspace => None,
         }
     }
-    recorder.append(SandboxEvent::SetupFinished {
-        sandbox: sandbox.id().clone(),
-        command: setup.command.clone(),
-        ended: outcome.ended,
-        duration_ms: millis(started.elapsed()),
-        cached: is_restored,
-        digest,
-        changed: outcome.changed.clone(),
-        output: if outcome.ended.is_success() {
-            String::new()
-        } else {
-            outcome.output.tail(TAIL_LINES)
-        },
-    })?;
-    Ok(outcome)
+
+    async fn store(
+        &self,
+        recorder: &mut Recorder,
+        controls: &mut Controls,
+    ) -> Result<(), RunError> {
+        let Some(checkout) = self.shared_checkout() else {
+            return Ok(());
+        };
+        let cache = SetupCache::for_run(&recorder.dir, &recorder.state().plan.repo);
+        let storing = cache.store(self.sandbox, self.inputs, checkout);
+        match attend(&mut recorder.journal, controls, storing).await? {
+            Ok(StoreOutcome::Stored | StoreOutcome::Skipped) => Ok(()),
+            Ok(StoreOutcome::TooLarge) => recorder.append(RunEvent::Notice {
+                message: format!(
+                    "set-up installs more than {} GiB, so every sandbox runs it",
+                    MAX_ARCHIVE_BYTES >> 30
+                ),
+            }),
+            // Only an optimisation: the next sandbox runs the command again.
+            Err(why) => {
+                tracing::warn!("the result of set-up is not stored: {why}");
+                Ok(())
+            }
+        }
+    }
 }
 
-fn restored_outcome() -> InstallOutcome {
-    let ended = ExecStatus::Exited(0);
-    InstallOutcome {
-        ended,
-        changed: Vec::new(),
-        output: Captured::default(),
-        outcome: ExecOutcome {
-            ended,
-            duration: std::time::Duration::ZERO,
-            stdout_bytes: 0,
-            stderr_bytes: 0,
-            process_limit: false,
-        },
+fn copied_outcome() -> ExecOutcome {
+    ExecOutcome {
+        ended: ExecStatus::Exited(0),
+        duration: std::time::Duration::ZERO,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        process_limit: false,
     }
 }
 
@@ -151,7 +228,7 @@ async fn run_command(
     controls: &mut Controls,
     sandbox: &dyn Sandbox,
     setup: &SetupPlan,
-) -> Result<InstallOutcome, RunError> {
+) -> Result<(ExecOutcome, Captured), RunError> {
     let title = format!("{}   # set-up", setup.command);
     let live = recorder.live_output(LiveSource::Command(&title));
     let mut capture = Capture::new(&recorder.redactor).with_live(live);
@@ -163,13 +240,7 @@ async fn run_command(
     let running = sandbox.exec(Exec::shell(&setup.command, timeout), None, &mut capture);
     let ended = attend(&mut recorder.journal, controls, running).await;
     drop(window);
-    let outcome = ended??;
-    Ok(InstallOutcome {
-        ended: outcome.ended,
-        changed: Vec::new(),
-        output: capture.finish(),
-        outcome,
-    })
+    Ok((ended??, capture.finish()))
 }
 
 /// Keeps the registries reachable until it is dropped, however set-up ends.
@@ -193,24 +264,14 @@ impl Drop for RegistryWindow<'_> {
     }
 }
 
-/// Returns the committed files that differ from an untouched checkout.
-async fn changed_files(
-    sandbox: &dyn Sandbox,
-    origin: &SetupOrigin,
-) -> Result<Vec<String>, RunError> {
-    if matches!(origin, SetupOrigin::Workspace) {
-        return Ok(Vec::new());
-    }
+/// Returns the committed files that differ from the index.
+pub(crate) async fn changed_files(sandbox: &dyn Sandbox) -> Result<Vec<String>, RunError> {
     let tree = SandboxGit::new(sandbox).status().await?;
     // The second letter is the state of the file compared to the index, in which a clean room has
     // the files of the base commit.
     let is_changed = |code: &str| code != "??" && !code.ends_with(' ') && !code.ends_with('.');
-    let changed = tree
-        .entries
-        .into_iter()
-        .filter(|(code, _)| is_changed(code));
-    Ok(changed
-        .map(|(_, path)| path)
-        .take(MAX_LISTED_PATHS)
-        .collect())
+    let entries = tree.entries.into_iter();
+    let changed = entries.filter(|(code, _)| is_changed(code));
+    let paths = changed.map(|(_, path)| path);
+    Ok(paths.take(MAX_LISTED_PATHS).collect())
 }

@@ -17,7 +17,12 @@ use crate::terminal::{OutputMode, RunView};
 pub(super) async fn drive(run: ReadyRun, mode: OutputMode) -> Result<ExitCode, AppError> {
     let (interrupt, interrupted) = watch::channel(false);
     let signal_task = tokio::task::spawn(forward_signals(interrupt));
-    let driven = show_and_drive(run, (Box::new(std::io::stdout()), mode), interrupted).await;
+    let driven = Box::pin(show_and_drive(
+        run,
+        (Box::new(std::io::stdout()), mode),
+        interrupted,
+    ))
+    .await;
     signal_task.abort();
     Ok(ExitCode::for_status(&driven?))
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
-use ralph_app::runs::{GcEntry, GcMode, GcReport, GcVerdict, SharedObjects, collect_garbage};
+use ralph_app::runs::{
+    GcEntry, GcMode, GcReport, GcVerdict, SetupGarbageScope, SharedObjects, collect_garbage,
+};
 
 use super::context::Context;
 use super::duration;
@@ -24,6 +26,9 @@ pub(super) struct GcArgs {
     /// Remove finished runs whose last change is older than this, such as 30d or 12h
     #[arg(long, value_name = "DURATION", default_value = "30d", value_parser = duration::parse)]
     pub older_than: Duration,
+    /// Remove all installed dependencies that are stored for later sandboxes
+    #[arg(long)]
+    pub setup: bool,
     /// Remove them; without this, they are only listed
     #[arg(long)]
     pub yes: bool,
@@ -39,7 +44,12 @@ pub(super) async fn run(args: GcArgs, context: &Context) -> Result<ExitCode, App
     } else {
         GcMode::DryRun
     };
-    let report = collect_garbage(args.older_than, mode, &context.app).await?;
+    let setup = if args.setup {
+        SetupGarbageScope::All
+    } else {
+        SetupGarbageScope::Unused
+    };
+    let report = collect_garbage(args.older_than, mode, setup, &context.app).await?;
     if args.json {
         context.output().print_json(&report)?;
     } else {
@@ -88,7 +98,12 @@ fn lines(report: &GcReport, now: jiff::Timestamp) -> Vec<StyledLine> {
 fn setup_line(report: &GcReport) -> Option<StyledLine> {
     let size = format::bytes(report.setup_bytes);
     let removed = format::bytes(report.removed_setup_bytes);
-    let text = format!("{size} of installed dependencies for later runs, {removed} removed");
+    let removal = if report.dry_run {
+        format!("`--yes` removes {removed}")
+    } else {
+        format!("{removed} removed")
+    };
+    let text = format!("{size} of installed dependencies for later sandboxes; {removal}");
     (report.setup_bytes > 0).then(|| StyledLine::from_text(&text))
 }
 

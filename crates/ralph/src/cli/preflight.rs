@@ -54,6 +54,6 @@ pub(super) async fn run(args: PreflightArgs, context: &Context) -> Result<ExitCo
         model: args.model,
         ..RunRequest::for_file(TASK_FILE)
     };
-    run_preflight(args.file, request, &context.app, &mut checks).await?;
+    Box::pin(run_preflight(args.file, request, &context.app, &mut checks)).await?;
     checks.finish()
 }

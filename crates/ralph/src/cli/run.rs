@@ -15,6 +15,7 @@ use ralph_app::runs::{
 use ralph_app::trust::{TrustReview, refusal_error};
 use ralph_core::image::ImageEffort;
 use ralph_core::plan::EngineKind;
+use ralph_core::repo_address::RepoAddress;
 use ralph_core::task::TaskFile;
 use serde_json::json;
 
@@ -115,6 +116,10 @@ impl From<EngineName> for EngineKind {
 /// Plans and starts a run, or continues the task's unfinished one.
 pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, AppError> {
     let app = &context.app;
+    let typed = args.repo.as_deref().map(RepoAddress::parse);
+    if let Some(Ok(address)) = typed {
+        app.typed_hosts().add(&address);
+    }
     let place = args.detach.place().enter()?;
     let request = prepare_request(&args, context).await?;
     let (file, task) = planning::read_task(&request.file, app)?;

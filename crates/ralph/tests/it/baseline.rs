@@ -96,6 +96,13 @@ fn the_results_are_kept_for_the_next_run_from_the_same_commit() {
         project.event_values("baseline_finished", "cached"),
         [json!(false)]
     );
+    // Set-up can turn a red check green.
+    let project = project.set("setup_command", "'true'");
+    project.run_with(&["--new"]).expect(10);
+    assert_eq!(
+        project.event_values("baseline_finished", "cached"),
+        [json!(false)]
+    );
 }
 
 #[test]

@@ -152,7 +152,21 @@ fn a_run_is_rebuilt_from_a_clone() {
     let runs = ralph(&["runs"]).expect(0);
     assert!(runs.stdout.contains("orphaned"), "{runs:?}");
     project.write_script(&[finish()]);
-    ralph(&["adopt", &lost, "--yes"]).expect(0);
+    // The task file is not in the clone, and everyone with push access can write a snapshot.
+    let refused = ralph(&["adopt", &lost, "--yes"]);
+    assert_eq!(refused.code, 2, "{}", refused.combined());
+    for shown in [
+        "[ ] M1.2 Two is there",
+        "sandbox: local, in which commands run as you",
+    ] {
+        assert!(refused.stdout.contains(shown), "{shown}: {refused:?}");
+    }
+    assert!(!home.join("runs").join(&lost).exists());
+    let left = fs::read_dir(home.join("adopting")).unwrap().count();
+    assert_eq!(left, 0);
+    let other = ralph(&["adopt", &lost, "--yes", "--sandbox", "docker"]);
+    assert_eq!(other.code, 2, "{}", other.combined());
+    ralph(&["adopt", &lost, "--yes", "--sandbox", "local"]).expect(0);
     let resumed = ralph(&["resume", &lost]);
     assert_eq!(resumed.code, 0, "{}", resumed.combined());
     let shown = ralph(&["show", &lost, "--json"]).expect(0);
@@ -209,6 +223,50 @@ fn forged_files_in_the_sandbox_do_not_grant_success() {
     assert_eq!(state["status"], "failed");
     assert_eq!(state["boxes"][1]["ticked"], false);
     audit(&project, &lost);
+}
+
+/// The plan in a snapshot decides about nothing that the user's own settings do not decide as well.
+#[test]
+fn a_plan_that_the_user_would_not_get_is_not_adopted_without_an_answer() {
+    let project = Project::new();
+    let settings = "[sandbox]\nsetup_command = \"true\"\n";
+    project.configure("ralph.toml", settings);
+    let lost = killed_in_the_second_iteration(&project);
+    fs::remove_dir_all(run_path(&project, &lost)).unwrap();
+    project.configure("ralph.toml", "");
+    let yes = ["adopt", &lost, "--yes"];
+    let refused = project.ralph(&yes);
+    assert_eq!(refused.code, 2, "{}", refused.combined());
+    let why = "only its snapshot decides this, which others can write: set-up: [\"true\",[]]";
+    assert!(refused.stderr.contains(why), "{refused:?}");
+    assert!(!run_path(&project, &lost).exists());
+    project.configure("ralph.toml", settings);
+    project.ralph(&yes).expect(0);
+    audit(&project, &lost);
+}
+
+#[test]
+fn a_snapshot_without_a_journal_does_not_hide_the_sandbox() {
+    let project = Project::new();
+    let lost = killed_in_the_second_iteration(&project);
+    fs::remove_dir_all(run_path(&project, &lost)).unwrap();
+    let tree = project.git(&["ls-tree", "refs/ralph/task", "--", "ralph_task.md"]);
+    let index = project.path("index");
+    let git = |args: &[&str]| git_with_index(&project, &index, args);
+    let blob = tree.split_whitespace().nth(2).unwrap();
+    let entry = format!("100644,{blob},ralph_task.md");
+    git(&["update-index", "--add", "--cacheinfo", &entry]);
+    let tree = git(&["write-tree"]);
+    let commit = git(&["commit-tree", &tree, "-m", &format!("State of run {lost}")]);
+    git(&["update-ref", "refs/ralph/task", &commit]);
+    let model = project.model();
+    let adopted = project.ralph(&["adopt", &lost, "--model", &model, "--yes"]);
+    assert_eq!(adopted.code, 0, "{}", adopted.combined());
+    let origin = show(&project, &lost)["origin"].clone();
+    assert!(
+        origin.as_str().unwrap().starts_with("unverified"),
+        "{origin}"
+    );
 }
 
 /// A snapshot whose journal was changed is refused, and nothing is left behind.

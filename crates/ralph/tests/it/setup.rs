@@ -1,4 +1,5 @@
-//! Set-up: dependencies are installed before the work and before each check, and once per lockfile.
+//! Set-up: dependencies are installed before the work and before each check. A result serves only
+//! sandboxes of the same commit.
 
 use std::fs;
 
@@ -30,8 +31,9 @@ fn cached(project: &Project) -> Vec<Value> {
     project.event_values("setup_finished", "cached")
 }
 
+/// Local sandboxes have different paths, so nothing is copied between them.
 #[test]
-fn dependencies_are_installed_once_for_the_work_and_all_checks() {
+fn dependencies_are_installed_in_every_local_sandbox() {
     let project = project(&[claiming(&["M1.1", "M1.2"], &work())]);
     let ended = project.run().expect(0);
     assert!(
@@ -40,9 +42,8 @@ fn dependencies_are_installed_once_for_the_work_and_all_checks() {
         ended.combined()
     );
     let all = cached(&project);
-    assert_eq!(all[0], false);
     assert!(
-        all.len() > 3 && all[1..].iter().all(|cached| cached == true),
+        all.len() > 3 && all.iter().all(|cached| cached == false),
         "{all:?}"
     );
     assert_eq!(project.show()["status"], "succeeded");
@@ -50,19 +51,10 @@ fn dependencies_are_installed_once_for_the_work_and_all_checks() {
     let delivered = project.git(&["ls-tree", "-r", "--name-only", &branch]);
     assert!(!delivered.contains("deps/"), "{delivered}");
     project.audit();
-
-    // Another run of the repository shares the result of the base commit.
-    project.write_script(&[claiming(&["M1.1", "M1.2"], &work())]);
-    project.run_with(&["--new"]).expect(0);
-    assert!(cached(&project).iter().all(|cached| cached == true));
-
-    let report = project.ralph(&["gc", "--json"]).expect(0);
-    let report: Value = serde_json::from_str(&report.stdout).unwrap();
-    assert!(report["setup_bytes"].as_u64() > Some(0), "{report}");
 }
 
 #[test]
-fn a_changed_lockfile_runs_set_up_again_and_a_damaged_result_is_not_used() {
+fn a_changed_lockfile_runs_set_up_again() {
     let change = actions(&[
         write("requirements.txt", "one\ntwo\n"),
         run("cat deps/requirements.txt"),
@@ -72,22 +64,91 @@ fn a_changed_lockfile_runs_set_up_again_and_a_damaged_result_is_not_used() {
     project.run().expect(0);
     assert_eq!(project.results(2)[0], "ran 0");
     let digests = project.event_values("setup_finished", "digest");
-    assert_eq!(cached(&project)[..2], [false, false], "{digests:?}");
-    assert_ne!(digests[0], digests[1]);
-    // The clean rooms of the changed commit share one result of their own.
-    let rooms = cached(&project)[2..].to_vec();
-    assert_eq!(
-        rooms.iter().filter(|cached| **cached == false).count(),
-        1,
-        "{rooms:?}"
-    );
+    assert!(digests.iter().any(|digest| *digest != digests[0]));
+}
 
-    for entry in fs::read_dir(project.home().join("setup")).unwrap() {
-        fs::write(entry.unwrap().path(), "damaged").unwrap();
-    }
-    project.write_script(&[claiming(&["M1.1", "M1.2"], &work())]);
-    project.run_with(&["--new"]).expect(0);
-    assert_eq!(cached(&project)[0], false);
+/// A build of the base commit would hide a change of the sources.
+#[test]
+fn a_check_uses_the_build_of_its_own_commit() {
+    let project = build_project();
+    project.run().expect(0);
+    assert_eq!(project.show()["status"], "succeeded");
+}
+
+/// Set-up builds an ignored file, and the check compares it with the source.
+fn build_project() -> Project {
+    let change = [
+        vec![write("source.txt", "new\n"), run("git add -A")],
+        vec![commit("New source")],
+        work(),
+    ];
+    let project = Project::new()
+        .set("setup_command", "'mkdir -p dist && cp source.txt dist/'")
+        .set("verify_commands", "['cmp source.txt dist/source.txt']")
+        .script(&[claiming(&["M1.1", "M1.2"], &change.concat())]);
+    project.commit("source.txt", "old\n");
+    project.commit(".gitignore", "dist/\n");
+    project
+}
+
+/// Index flags that set-up writes would keep its changes through a reset.
+#[test]
+fn a_check_does_not_use_the_repository_that_set_up_wrote() {
+    let hide = "git update-index --skip-worktree data.txt; echo hacked > data.txt";
+    let project = Project::new()
+        .set("setup_command", &format!("'{hide}'"))
+        .set("verify_commands", "['test \"$(cat data.txt)\" = one']")
+        .script(&[claiming(&["M1.1", "M1.2"], &work())]);
+    project.commit("data.txt", "one\n");
+    project.run().expect(0);
+    let changed = project.event_values("setup_finished", "changed");
+    let is_reported = |changed: &&Value| changed[0] == "data.txt";
+    assert!(changed[1..].iter().all(|c| is_reported(&c)), "{changed:?}");
+}
+
+/// Fails at the first attempt in each sandbox, after the lockfile has changed.
+const FLAKY: &str = "mkdir -p \"$npm_config_cache\"; grep -q two requirements.txt || exit 0; \
+                     test -e \"$npm_config_cache/again\" && exit 0; touch \"$npm_config_cache/again\"; exit 7";
+
+#[test]
+fn a_set_up_that_fails_once_is_repeated() {
+    let change = actions(&[write("requirements.txt", "two\n"), commit("Two")]);
+    let project = Project::new()
+        .set("setup_command", &format!("'{FLAKY}'"))
+        .script(&[
+            change,
+            actions(&[run("true")]),
+            claiming(&["M1.1", "M1.2"], &work()),
+        ]);
+    project.commit("requirements.txt", "one\n");
+    project.run().expect(0);
+    assert_eq!(project.show()["status"], "succeeded");
+    let errors = project.file("errors.log");
+    assert!(errors.contains("attempt 1 of 3"), "{errors}");
+    assert!(!errors.contains("attempt 2 of 3"), "{errors}");
+    assert!(!errors.contains("so the check did not run"), "{errors}");
+}
+
+/// The lockfile of the commit is installed in the work sandbox, so its content is not the reason.
+#[test]
+fn a_set_up_that_fails_only_in_clean_rooms_pauses() {
+    let broken = [
+        work(),
+        vec![
+            write("install.sh", "exit 3\n"),
+            run("git add -A"),
+            commit("B"),
+        ],
+    ];
+    let project = Project::new()
+        .set("setup_command", "'sh install.sh'")
+        .script(&[claiming(&["M1.1", "M1.2"], &broken.concat())]);
+    project.commit("install.sh", "true\n");
+    assert_ne!(project.run().code, 0);
+    let shown = project.show();
+    assert_eq!(shown["status"], "paused", "{shown}");
+    let text = shown.to_string();
+    assert!(text.contains("failed twice in a clean room"), "{text}");
 }
 
 #[test]
@@ -105,6 +166,8 @@ fn a_failing_set_up_pauses_and_a_resumed_run_tries_again() {
     let text = ended.combined();
     assert!(text.contains("failed: exit 1: no such package"), "{text}");
     assert!(text.contains("correct `setup_command`"), "{text}");
+    // Nothing limits the registries of a local sandbox.
+    assert!(!text.contains("sandbox.registries"), "{text}");
     project.ralph(&["resume"]);
     assert_eq!(project.events("setup_finished").len(), 2);
 }
@@ -163,22 +226,67 @@ fn committed_files_that_set_up_changes_are_reported_and_restored_for_checks() {
     assert!(ended.combined().contains(notice), "{}", ended.combined());
 }
 
+fn in_containers(project: Project) -> Project {
+    project
+        .set("sandbox_provider", "docker")
+        .set("sandbox_image", BASE_IMAGE)
+}
+
+/// Removes the containers of a test, also after a failure.
+struct ContainersGuard<'a>(&'a Project);
+
+impl Drop for ContainersGuard<'_> {
+    fn drop(&mut self) {
+        self.0.remove_docker_objects();
+    }
+}
+
 #[test]
-fn dependencies_are_installed_in_containers() {
+fn containers_of_one_commit_share_a_result() {
     if skip_without_docker() {
         return;
     }
-    let project = project(&[claiming(&["M1.1", "M1.2"], &work())])
-        .set("sandbox_provider", "docker")
-        .set("sandbox_image", BASE_IMAGE);
-    let ended = project.run();
+    let project = in_containers(project(&[claiming(&["M1.1", "M1.2"], &work())]));
+    let _guard = ContainersGuard(&project);
+    project.run().expect(0);
+    let digest_of_work = project.event_values("setup_finished", "digest")[0].clone();
     let all = cached(&project);
-    project.remove_docker_objects();
-    ended.expect(0);
-    assert!(
-        all[0] == false && all[1..].iter().all(|cached| cached == true),
-        "{all:?}"
-    );
+    // The base commit, and the commit of the work.
+    let installed = all.iter().filter(|cached| **cached == false).count();
+    assert!(all[0] == false && all.len() > 3, "{all:?}");
+    assert_eq!(installed, 2, "{all:?} {digest_of_work}");
+
+    // Another run from the same base commit uses its result.
+    project.write_script(&[claiming(&["M1.1", "M1.2"], &work())]);
+    project.run_with(&["--new"]).expect(0);
+    assert_eq!(cached(&project)[0], true);
+
+    // A damaged result is not used.
+    for entry in fs::read_dir(project.home().join("setup")).unwrap() {
+        fs::write(entry.unwrap().path(), "damaged").unwrap();
+    }
+    project.write_script(&[claiming(&["M1.1", "M1.2"], &work())]);
+    project.run_with(&["--new"]).expect(0);
+    assert_eq!(cached(&project)[0], false);
+
+    let listed = project.ralph(&["gc", "--setup", "--json"]).expect(0);
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert!(listed["setup_bytes"].as_u64() > Some(0), "{listed}");
+    assert_eq!(listed["removed_setup_bytes"], listed["setup_bytes"]);
+    project.ralph(&["gc", "--setup", "--yes"]).expect(0);
+    let left = fs::read_dir(project.home().join("setup")).unwrap().count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_container_uses_the_build_of_its_own_commit() {
+    if skip_without_docker() {
+        return;
+    }
+    let project = in_containers(build_project());
+    let _guard = ContainersGuard(&project);
+    project.run().expect(0);
+    assert_eq!(project.show()["status"], "succeeded");
 }
 
 #[test]

@@ -212,3 +212,68 @@ fn a_run_with_a_complete_repository_of_its_own_continues_without_a_mirror() {
     let removed = project.ralph(&["rm", "last"]).expect(0).stdout;
     assert!(!removed.contains("shared"), "{removed}");
 }
+
+fn copy(from: &Path, to: &Path) {
+    let copied = std::process::Command::new("cp")
+        .args(["-a".as_ref(), from, to])
+        .status();
+    assert!(copied.unwrap().success());
+}
+
+fn shared_bytes(project: &Project) -> u64 {
+    let report = project.ralph(&["gc", "--json"]).expect(0).stdout;
+    let report: Value = serde_json::from_str(&report).unwrap();
+    report["shared"][0]["bytes"].as_u64().unwrap()
+}
+
+/// A crash between the two renames of a rebuild leaves no mirror under its own name.
+#[test]
+fn a_rebuild_that_was_interrupted_between_its_renames_is_completed() {
+    for is_new_complete in [true, false] {
+        let project = Project::new().script(&pausing());
+        project.commit("base.txt", "rewritten later\n");
+        project.run().expect(11);
+        forget_history(&project);
+        fs::remove_dir_all(project.sandbox()).unwrap();
+        let mirror = mirror(&project);
+        let damaged = mirror.with_extension("damaged");
+        fs::rename(&mirror, &damaged).unwrap();
+        if is_new_complete {
+            copy(&damaged, &mirror.with_extension("new"));
+            fs::remove_dir_all(damaged.join("objects")).unwrap();
+        }
+        assert!(shared_bytes(&project) > 0);
+        let resumed = project.ralph(&["resume", "last"]);
+        assert_eq!(resumed.code, 0, "{is_new_complete}: {resumed:?}");
+        project.audit();
+    }
+}
+
+/// A damaged mirror with the last copy of a base outlives the next rebuild.
+#[test]
+fn a_rebuild_keeps_the_bases_of_an_earlier_damaged_mirror() {
+    let project = Project::new().script(&pausing());
+    project.commit("base.txt", "rewritten later\n");
+    project.run().expect(11);
+    let first = project.run_dir();
+    let first = first.file_name().unwrap().to_str().unwrap().to_owned();
+    fs::remove_dir_all(project.sandbox()).unwrap();
+    forget_history(&project);
+    let mirror = mirror(&project);
+    let bytes = shared_bytes(&project);
+    copy(&mirror, &mirror.with_extension("damaged"));
+    assert!(shared_bytes(&project) > bytes);
+    let reference = format!("refs/runs/{first}/base");
+    project.git_in(&mirror, &["update-ref", "-d", &reference]);
+    project.git_in(&mirror, &["gc", "--quiet", "--prune=now"]);
+    fs::write(mirror.join("HEAD"), "").unwrap();
+    project.write_script(&[finish()]);
+    project.run_with(&["--new"]).expect(0);
+    let refs = project.git_in(
+        &mirror,
+        &["for-each-ref", "--format=%(refname)", "refs/runs/"],
+    );
+    assert!(refs.contains(&reference), "{refs}");
+    project.write_script(&pausing());
+    project.ralph(&["resume", &first]).expect(0);
+}

@@ -71,3 +71,46 @@ async fn every_push_saves_the_files() {
     let kinds: Vec<&Value> = events.iter().map(|event| &event["type"]).collect();
     assert_eq!(kinds[..2], ["pushed", "state_saved"]);
 }
+
+/// A refusal is not repeated: neither in the same save nor by later ones of the process.
+#[tokio::test]
+async fn a_refused_ref_is_tried_and_reported_once() {
+    let mut fixture = RunFixture::new("").await;
+    let repo = fixture.user_repo();
+    git(&repo, &["config", "receive.hideRefs", "refs/ralph"]);
+    save_once(&mut fixture).await;
+    let local = fixture.run.recorder.dir.repo();
+    let saved = git(&local, &["rev-list", "--count", "refs/ralph/task"]);
+    assert_eq!(saved.trim(), "1");
+    save_once(&mut fixture).await;
+    let saved = git(&local, &["rev-list", "--count", "refs/ralph/task"]);
+    assert_eq!(saved.trim(), "1");
+    let notices = fixture.events_of(&["notice"]);
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    let message = notices[0]["message"].as_str().unwrap();
+    assert!(message.contains("does not try again"), "{message}");
+}
+
+/// Another run of the task saves under the same ref, so the save is repeated on top of it.
+#[tokio::test]
+async fn a_ref_that_another_run_moved_is_not_a_refusal() {
+    let mut fixture = RunFixture::new("").await;
+    save_once(&mut fixture).await;
+    let repo = fixture.user_repo();
+    let other = "git commit-tree -m other -p refs/ralph/task 'refs/ralph/task^{tree}'";
+    let script = format!("git update-ref refs/ralph/task $({other})");
+    let moved = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .envs(["AUTHOR", "COMMITTER"].map(|role| (format!("GIT_{role}_NAME"), "other")))
+        .envs(["AUTHOR", "COMMITTER"].map(|role| (format!("GIT_{role}_EMAIL"), "o@example.com")))
+        .current_dir(&repo)
+        .status();
+    assert!(moved.unwrap().success());
+    let message = "something happened".to_owned();
+    let notice = RunEvent::Notice { message };
+    fixture.run.recorder.append(notice).unwrap();
+    save_once(&mut fixture).await;
+    assert_eq!(fixture.events_of(&["state_saved"]).len(), 2);
+    let subjects = git(&repo, &["log", "--format=%s", "refs/ralph/task"]);
+    assert_eq!(subjects.lines().nth(1), Some("other"), "{subjects}");
+}

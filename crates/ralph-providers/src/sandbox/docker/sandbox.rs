@@ -244,6 +244,10 @@ impl Sandbox for DockerSandbox {
         Some(guest_volume::GUEST_PATH)
     }
 
+    fn has_fixed_paths(&self) -> bool {
+        true
+    }
+
     fn freezer(&self) -> Option<&dyn Freezer> {
         Some(self)
     }

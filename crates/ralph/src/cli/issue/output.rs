@@ -73,7 +73,7 @@ impl IssueOutput {
 
     fn print(&self, line: &StyledLine) {
         // Work continues without a reader of its output.
-        if let Err(error) = self.output.print_lines(&[line.clone()]) {
+        if let Err(error) = self.output.print_lines(std::slice::from_ref(line)) {
             tracing::debug!(%error, "cannot print a line");
         }
     }

@@ -184,11 +184,7 @@ pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
         ),
         field_line("branch", &format!("{} · {delivery}", plan.branch)),
     ];
-    lines.extend(plan.remote_repository().map(|_| {
-        let credential = plan.scm_credential.as_deref();
-        let credential = credential.unwrap_or("no credential");
-        field_line("host", &format!("{} · {credential}", plan.scm))
-    }));
+    lines.extend(host_line(plan));
     lines.push(field_line("sandbox", &sandbox_summary(plan)));
     lines.extend(plan.local.iter().flat_map(|local| {
         let confinement = local.confinement;
@@ -223,6 +219,13 @@ pub fn plan_lines(plan: &RunPlan) -> Vec<StyledLine> {
             .flat_map(|network| suggested_hosts_lines(&network.suggested)),
     );
     lines
+}
+
+/// Names the source host and the credential for it.
+fn host_line(plan: &RunPlan) -> Option<StyledLine> {
+    plan.remote_repository()?;
+    let credential = plan.scm_credential.as_deref().unwrap_or("no credential");
+    Some(field_line("host", &format!("{} · {credential}", plan.scm)))
 }
 
 /// Names the allowed hosts whose traffic the gate does not inspect.

@@ -7,6 +7,9 @@ use ralph_core::state::RunState;
 use super::pieces::{field_line, quiet_line, short_quiet_line, warning_line};
 use crate::terminal::styled_line::StyledLine;
 
+/// The most lockfiles and manifests that are shown.
+const MAX_SHOWN_FILES: usize = 64;
+
 /// Returns the lines of a plan: the command, its files and the registries.
 pub(super) fn plan_lines(setup: &SetupPlan) -> Vec<StyledLine> {
     let source = match setup.source {
@@ -15,10 +18,15 @@ pub(super) fn plan_lines(setup: &SetupPlan) -> Vec<StyledLine> {
         SetupSource::AgentLoop => ".agent-loop/config.json",
     };
     let command = format!("{} · {source}", setup.command);
-    let files = if setup.files.is_empty() {
-        "no lockfiles: it runs once per sandbox".to_owned()
+    let shown = &setup.files[..setup.files.len().min(MAX_SHOWN_FILES)];
+    let rest = match setup.files.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let files = if shown.is_empty() {
+        "no lockfile or manifest is known, whose change would run it again".to_owned()
     } else {
-        format!("again when these change: {}", setup.files.join(", "))
+        format!("again when these change: {}{rest}", shown.join(", "))
     };
     let mut lines = vec![field_line("set-up", &command), field_line("", &files)];
     lines.extend(setup.registries.iter().map(registry_line));
@@ -67,7 +75,7 @@ pub(super) fn setup_lines(event: &SandboxEvent, state: &RunState) -> Vec<StyledL
         lines.extend(output.map(|line| short_quiet_line(&format!("  {line}"))));
     } else if is_work && *cached {
         lines.push(quiet_line(&format!(
-            "set-up `{command}`: copied from an earlier set-up in {seconds} s"
+            "set-up `{command}`: copied from an earlier set-up of this commit in {seconds} s"
         )));
     } else if is_work {
         lines.push(quiet_line(&format!("set-up `{command}`: {seconds} s")));

@@ -8,7 +8,7 @@ use crate::project::{LiveRun, actions, claiming, commit, run, write};
 use crate::remote::{assert_no_token_in, token};
 
 /// Repairs what the log of a failed job names, and otherwise works on the steps.
-const REPAIRING: &str = r#"
+const REPAIRING: &str = r"
 cat >/dev/null
 if grep -q E-4711 .ralph/errors.log; then
   echo repaired >2.txt
@@ -16,7 +16,7 @@ if grep -q E-4711 .ralph/errors.log; then
   git -c user.name=a -c user.email=a@localhost commit --quiet --message 'Repair 2.txt'
   exit 0
 fi
-"#;
+";
 
 const LOG: &str = "compiling\nlint: E-4711: `2.txt` has no final word\n";
 

@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use ralph_test::{FakeGitHub, FakeGitHubToken};
+use ralph_test::{FakeCertificate, FakeGitHub, FakeGitHubToken, git};
 use serde_json::json;
 
 use super::fixture::{ScmTest, classic};
+use crate::support::RalphOutput;
 
 #[test]
 fn without_a_credential_all_searched_places_are_listed() {
@@ -200,4 +201,41 @@ fn invalid_credentials_are_explained_and_never_shown() {
         }
         test.assert_error(code, error);
     }
+}
+
+/// The address of `origin` decides where a credential goes, and another person may have written it.
+#[test]
+fn a_credential_of_the_environment_is_only_for_hosts_that_the_user_chose() {
+    let certificate = FakeCertificate::new("127.0.0.1");
+    let server = FakeGitHub::start_tls(&certificate).unwrap();
+    let token = FakeGitHubToken::Classic("repo, workflow");
+    server.state().tokens.insert(classic(), token);
+    let test = ScmTest::with_classic();
+    let project = test.ralph.project();
+    fs::write(project.join("authority.pem"), certificate.authority()).unwrap();
+    let url = format!("{}/octo/app", server.url());
+    git(project, &["init", "--quiet"]);
+    git(project, &["remote", "add", "origin", &url]);
+    let check = |api: Option<&str>, args: &[&str]| {
+        let mut command = test.command(&[&["scm", "check"], args].concat());
+        command.env_remove("GITHUB_API_URL");
+        command.envs(api.map(|api| ("GITHUB_API_URL", api)));
+        command.env("SSL_CERT_FILE", project.join("authority.pem"));
+        RalphOutput::from(command.output().unwrap())
+    };
+    for api in [None, Some("https://api.github.com")] {
+        let refused = check(api, &[]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        let fix = "set GITHUB_API_URL=https://127.0.0.1:";
+        assert!(refused.stderr.contains(fix), "{refused:?}");
+    }
+    assert_eq!(server.requests(), [""; 0]);
+    assert_eq!(test.github.requests(), [""; 0]);
+    let api = server.url();
+    check(Some(&api), &[]);
+    assert_eq!(server.requests()[0], "GET /user");
+    let before = server.requests().len();
+    // A typed address is the user's choice, and its API is on the same host.
+    check(None, &[&url]);
+    assert!(server.requests().len() > before);
 }
