@@ -295,3 +295,39 @@ fn spawn_worker(
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_refused_issue_is_delayed_longer_each_time() {
+        let (sender, ended) = mpsc::unbounded_channel();
+        let mut workers = IssueWorkers {
+            working: BTreeSet::from([7]),
+            delays: BTreeMap::new(),
+            sender,
+            ended,
+        };
+        let interval = Duration::from_mins(10);
+        let mut end = |next| {
+            workers.record_end(&WorkerEnd { number: 7, next }, interval);
+            let delay = workers.delays.get(&7).map(|delay| delay.delay);
+            assert_eq!(workers.is_delayed(7), delay.is_some());
+            delay
+        };
+        for minutes in [10, 20, 40, 60, 60] {
+            assert_eq!(end(NextLook::Delayed), Some(Duration::from_mins(minutes)));
+        }
+        assert_eq!(end(NextLook::AtOnce), None);
+        let refused = AppError::runtime("a", "b", "c");
+        for (result, next) in [
+            (Ok(IssueEnd::Refused(refused.clone())), NextLook::Delayed),
+            (Err(refused), NextLook::Delayed),
+            (Ok(IssueEnd::Done { pull: None }), NextLook::AtOnce),
+            (Ok(IssueEnd::AlreadyDone), NextLook::AtInterval),
+        ] {
+            assert_eq!(NextLook::after(&result), next);
+        }
+    }
+}

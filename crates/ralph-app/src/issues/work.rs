@@ -191,7 +191,10 @@ impl IssueWork<'_> {
             Ok(spec) => spec,
             Err(findings) => {
                 let (why, _) = findings.first().map(describe_finding).unwrap_or_default();
-                return self.needs_attention(&findings_text(&findings), why).await;
+                let number = self.issue.number;
+                comment_status(self.repository, number, &findings_text(&findings)).await?;
+                self.set_unclaimed(IssueStatus::NeedsAttention).await?;
+                return Ok(IssueEnd::NeedsAttention { reason: why });
             }
         };
         if let Some(end) = self.wait_for_dependencies(&spec).await? {
@@ -330,6 +333,20 @@ impl IssueWork<'_> {
         Ok(IssueEnd::NeedsAttention { reason })
     }
 
+    /// Sets the status of an issue that cannot start, unless another process has claimed it since.
+    async fn set_unclaimed(&self, to: IssueStatus) -> Result<(), AppError> {
+        let (number, labels) = (self.issue.number, self.repository.labels());
+        let was_claimed = labels.find_status(&self.issue.labels) == Some(IssueStatus::InProgress);
+        let current = self.repository.issue(number).await?;
+        let is_claimed = current.is_some_and(|issue| {
+            labels.find_status(&issue.labels) == Some(IssueStatus::InProgress)
+        });
+        if is_claimed && !was_claimed {
+            return Ok(());
+        }
+        self.repository.set_status(number, to).await
+    }
+
     async fn wait_for_dependencies(&self, spec: &Spec) -> Result<Option<IssueEnd>, AppError> {
         let number = self.issue.number;
         let gate = KnownIssues::default()
@@ -345,16 +362,12 @@ impl IssueWork<'_> {
                     self.repository.labels().done
                 );
                 comment_status(self.repository, number, &text).await?;
-                self.repository
-                    .set_status(self.issue.number, IssueStatus::Blocked)
-                    .await?;
+                self.set_unclaimed(IssueStatus::Blocked).await?;
                 Ok(Some(IssueEnd::Blocked { on }))
             }
             DependencyGate::Cycle(cycle) => {
                 let reason = report_cycle(self.repository, number, &cycle).await?;
-                self.repository
-                    .set_status(self.issue.number, IssueStatus::NeedsAttention)
-                    .await?;
+                self.set_unclaimed(IssueStatus::NeedsAttention).await?;
                 Ok(Some(IssueEnd::NeedsAttention { reason }))
             }
         }
