@@ -64,7 +64,16 @@ fn claim_in(comment: &str) -> Option<&str> {
 /// The lock of the process that works on an issue. Its end releases it.
 #[derive(Debug)]
 pub(super) struct IssueLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for IssueLock {
+    /// Unlocks explicitly: a child process that another thread is starting still has a copy of the file.
+    fn drop(&mut self) {
+        if let Err(error) = rustix::fs::flock(&self.file, FlockOperation::Unlock) {
+            tracing::warn!(%error, "cannot unlock an issue");
+        }
+    }
 }
 
 impl IssueRecords {
@@ -84,7 +93,7 @@ impl IssueRecords {
             .open(&path)
             .map_err(StoreError::when("open", &path))?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(IssueLock { _file: file })),
+            Ok(()) => Ok(Some(IssueLock { file })),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(StoreError::when("lock", &path)(error.into()).into()),
         }
