@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use ralph_core::event::{IterationEvent, RunEvent};
+use ralph_core::spec::{SpecDocument, step_box_id};
 
 use crate::contract::{ContractUpdate, PinnedTask};
 use crate::error::RunError;
 use crate::recorder::Recorder;
 use crate::workbench::Workbench;
+use crate::workspace::SPEC_FILE;
 
 /// Reports edits that are not in force, then applies the contract that the user wants, if any.
 /// Returns whether the contract changed.
@@ -74,7 +76,7 @@ pub(crate) fn apply_wanted_mode(recorder: &mut Recorder) -> Result<(), RunError>
     Ok(())
 }
 
-/// Sets the ticked boxes: in the journal, on the host, and for the next projection.
+/// Sets the ticked boxes: in the journal, on the host, in the specification, and for the next projection.
 pub(crate) fn set_ticks(
     recorder: &mut Recorder,
     bench: &mut Workbench,
@@ -88,5 +90,21 @@ pub(crate) fn set_ticks(
     }
     let text = pinned.write_ticks(ticked)?;
     bench.workspace.set_task(text);
+    mark_verified_steps(recorder)
+}
+
+/// Marks the steps of an issue whose boxes are ticked as done, and takes all other such marks back. The
+/// sandbox receives the file with the next projection.
+pub(crate) fn mark_verified_steps(recorder: &Recorder) -> Result<(), RunError> {
+    let state = recorder.state();
+    let Some(issue) = &state.plan.issue else {
+        return Ok(());
+    };
+    let text = recorder.files.text(SPEC_FILE)?;
+    let is_done = |step: &str| state.ticked.contains(&step_box_id(step));
+    let marked = SpecDocument::parse(&text).with_done(&issue.steps, is_done);
+    if marked != text {
+        recorder.files.replace(SPEC_FILE, marked.as_bytes())?;
+    }
     Ok(())
 }

@@ -2,7 +2,8 @@
 //!
 //! - [`IssueRepository`] is a repository with its issue tracker, its settings and its records.
 //! - [`work_on_issue`] decides whether an issue can start, claims it (`claim`), starts or resumes its run
-//!   (`start`), and records the result in its labels and in one comment (`settle`).
+//!   (`start`), and records the result in its labels and in one comment (`settle`). `claim_record` stores the claim
+//!   before the labels change.
 //! - `write_back` writes marks and notes to the issue while the run works.
 //! - [`follow_issue`] does the same for a run that another command continues.
 //! - [`poll_issues`] looks for ready issues, unblocks those whose dependencies are done, and continues those that
@@ -10,6 +11,7 @@
 //! - [`IssueFrontEnd`] shows the progress and drives the runs.
 
 mod claim;
+mod claim_record;
 mod comments;
 mod dependencies;
 mod error;

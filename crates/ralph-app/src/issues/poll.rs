@@ -1,6 +1,6 @@
 //! Looks for issues that can be worked on, again and again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::dependencies::KnownIssues;
-use super::front_end::{IssueEvent, IssueFrontEnd, WaitingIssue};
+use super::front_end::{IssueEnd, IssueEvent, IssueFrontEnd, WaitingIssue};
 use super::repository::IssueRepository;
 use super::settle::unblock_ready;
 use super::start::IssueRunOptions;
@@ -38,11 +38,86 @@ pub enum PollEnd {
     Interrupted,
 }
 
+/// The longest delay after which an issue is tried again.
+const MAX_DELAY: Duration = Duration::from_hours(1);
+
+/// The end of a worker.
+struct WorkerEnd {
+    number: u64,
+    next: NextLook,
+}
+
+/// When to look for issues after the end of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NextLook {
+    /// More issues may be ready, and others may be unblocked.
+    AtOnce,
+    AtInterval,
+    /// The issue was refused or failed with an error: it is tried again after a delay that doubles.
+    Delayed,
+}
+
+impl NextLook {
+    fn after(result: &Result<IssueEnd, AppError>) -> Self {
+        match result {
+            Ok(
+                IssueEnd::Done { .. }
+                | IssueEnd::Failed { .. }
+                | IssueEnd::NeedsAttention { .. }
+                | IssueEnd::Blocked { .. },
+            ) => Self::AtOnce,
+            Ok(IssueEnd::AlreadyDone | IssueEnd::Interrupted) => Self::AtInterval,
+            Ok(IssueEnd::Refused(_)) | Err(_) => Self::Delayed,
+        }
+    }
+}
+
+/// The delay of an issue that could not be worked on.
+struct RetryDelay {
+    until: Instant,
+    delay: Duration,
+}
+
 /// The issues that are being worked on, each on its own thread.
 struct IssueWorkers {
     working: BTreeSet<u64>,
-    sender: mpsc::UnboundedSender<u64>,
-    ended: mpsc::UnboundedReceiver<u64>,
+    delays: BTreeMap<u64, RetryDelay>,
+    sender: mpsc::UnboundedSender<WorkerEnd>,
+    ended: mpsc::UnboundedReceiver<WorkerEnd>,
+}
+
+impl IssueWorkers {
+    /// Waits until a time, or until a worker ends after which more issues may be ready.
+    async fn wait(&mut self, wake: Instant, interval: Duration) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep_until(wake) => return,
+                end = self.ended.recv() => {
+                    let Some(end) = end else { return };
+                    self.record_end(&end, interval);
+                    if end.next == NextLook::AtOnce {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn record_end(&mut self, end: &WorkerEnd, interval: Duration) {
+        self.working.remove(&end.number);
+        let before = self.delays.remove(&end.number);
+        if end.next == NextLook::Delayed {
+            let delay = before.map_or(interval, |before| before.delay.saturating_mul(2));
+            let delay = delay.min(MAX_DELAY).max(interval);
+            let until = Instant::now() + delay;
+            self.delays.insert(end.number, RetryDelay { until, delay });
+        }
+    }
+
+    fn is_delayed(&self, number: u64) -> bool {
+        let delay = self.delays.get(&number);
+        delay.is_some_and(|delay| delay.until > Instant::now())
+    }
 }
 
 /// Works on ready issues until the timeout or a signal. Running work continues after the timeout; a signal ends it
@@ -64,6 +139,7 @@ pub async fn poll_issues(
     let (sender, ended) = mpsc::unbounded_channel();
     let mut workers = IssueWorkers {
         working: BTreeSet::new(),
+        delays: BTreeMap::new(),
         sender,
         ended,
     };
@@ -96,19 +172,15 @@ pub async fn poll_issues(
         let next = Instant::now() + options.interval;
         let wake = deadline.map_or(next, |deadline| deadline.min(next));
         tokio::select! {
-            () = tokio::time::sleep_until(wake) => {}
-            // A free worker looks at once: more issues may be ready, and others may be unblocked.
-            number = workers.ended.recv() => {
-                workers.working.remove(&number.unwrap_or_default());
-            }
+            () = workers.wait(wake, options.interval) => {}
             _ = interrupted.wait_for(|interrupted| *interrupted) => break PollEnd::Interrupted,
         }
     };
     while !workers.working.is_empty() {
-        let Some(number) = workers.ended.recv().await else {
+        let Some(end) = workers.ended.recv().await else {
             break;
         };
-        workers.working.remove(&number);
+        workers.working.remove(&end.number);
     }
     Ok(end)
 }
@@ -129,7 +201,13 @@ async fn look(
             candidates.push(issue.number);
         }
     }
+    workers
+        .delays
+        .retain(|number, _| candidates.contains(number));
     for number in candidates {
+        if workers.is_delayed(number) {
+            continue;
+        }
         if workers.working.len() >= options.workers {
             break;
         }
@@ -144,27 +222,31 @@ async fn look(
         .collect())
 }
 
-/// Returns the issues in progress whose run on this machine has no process.
+/// Returns the issues in progress with a claim of this machine that no process works on.
 async fn left_behind(repository: &IssueRepository) -> Result<Vec<u64>, AppError> {
     let state = repository.app.state_dir()?;
     let mut left = Vec::new();
     for issue in repository.issues_with(IssueStatus::InProgress).await? {
-        let record = match repository.records.load(issue.number) {
-            Ok(record) => record,
+        let claim = match repository.records.load_claim(issue.number) {
+            Ok(None) => continue,
+            Ok(claim) => claim,
             Err(error) => {
                 tracing::warn!(%error, "an issue in progress is left alone");
                 continue;
             }
         };
-        let Some(record) = record else {
-            continue;
-        };
-        let dir = state.run(&record.run);
-        if dir.journal().exists() && !dir.is_held() && repository.is_by_author(&issue) {
+        // Without a run of its own, the claim must not lead to the run of an earlier one.
+        let run = claim.and_then(|claim| claim.run);
+        let is_held = run.is_some_and(|run| state.run(&run).is_held());
+        if !is_held && repository.is_by_author(&issue) && is_unlocked(repository, issue.number)? {
             left.push(issue.number);
         }
     }
     Ok(left)
+}
+
+fn is_unlocked(repository: &IssueRepository, number: u64) -> Result<bool, AppError> {
+    Ok(repository.records.lock(number)?.is_some())
 }
 
 /// Works on an issue on a thread of its own, so that the runs do not wait for each other's disk.
@@ -176,7 +258,7 @@ fn spawn_worker(
         Arc<dyn IssueFrontEnd>,
     ),
     interrupted: watch::Receiver<bool>,
-    ended: mpsc::UnboundedSender<u64>,
+    ended: mpsc::UnboundedSender<WorkerEnd>,
 ) -> Result<(), AppError> {
     let work = move || {
         let result = match Builder::new_current_thread().enable_all().build() {
@@ -193,11 +275,12 @@ fn spawn_worker(
                 "",
             )),
         };
+        let next = NextLook::after(&result);
         if let Err(error) = result {
             let message = error.redacted(&repository.app.redactor()).to_string();
             front_end.report(&IssueEvent::Notice { number, message });
         }
-        if ended.send(number).is_err() {
+        if ended.send(WorkerEnd { number, next }).is_err() {
             tracing::debug!("the poller has ended");
         }
     };
@@ -211,4 +294,40 @@ fn spawn_worker(
             "check the limits of this user (`ulimit -a`)",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_refused_issue_is_delayed_longer_each_time() {
+        let (sender, ended) = mpsc::unbounded_channel();
+        let mut workers = IssueWorkers {
+            working: BTreeSet::from([7]),
+            delays: BTreeMap::new(),
+            sender,
+            ended,
+        };
+        let interval = Duration::from_mins(10);
+        let mut end = |next| {
+            workers.record_end(&WorkerEnd { number: 7, next }, interval);
+            let delay = workers.delays.get(&7).map(|delay| delay.delay);
+            assert_eq!(workers.is_delayed(7), delay.is_some());
+            delay
+        };
+        for minutes in [10, 20, 40, 60, 60] {
+            assert_eq!(end(NextLook::Delayed), Some(Duration::from_mins(minutes)));
+        }
+        assert_eq!(end(NextLook::AtOnce), None);
+        let refused = AppError::runtime("a", "b", "c");
+        for (result, next) in [
+            (Ok(IssueEnd::Refused(refused.clone())), NextLook::Delayed),
+            (Err(refused), NextLook::Delayed),
+            (Ok(IssueEnd::Done { pull: None }), NextLook::AtOnce),
+            (Ok(IssueEnd::AlreadyDone), NextLook::AtInterval),
+        ] {
+            assert_eq!(NextLook::after(&result), next);
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The records of issues in the state directory: which run works on an issue, and its last known text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ralph_core::id::{Digest, RunId};
 use ralph_core::repo_address::RemoteRepo;
@@ -52,6 +52,10 @@ impl IssueRecords {
         Self {
             directory: state.issues().join(&digest.as_str()[..DIGEST_CHARS]),
         }
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     fn path(&self, issue: u64) -> PathBuf {

@@ -145,6 +145,26 @@ impl IssueRepository {
         Ok(())
     }
 
+    /// Moves an issue from one status to another. Removing the label decides, because the host removes it only
+    /// once. Returns whether this process moved it.
+    pub(super) async fn transition(
+        &self,
+        number: u64,
+        from: IssueStatus,
+        to: IssueStatus,
+    ) -> Result<bool, AppError> {
+        let failed =
+            |error| tracker_error(&format!("cannot set the labels of issue #{number}"), &error);
+        let labels = self.labels();
+        let removed = self.tracker.remove_label(number, labels.status(from)).await;
+        let is_won = removed.map_err(failed)?;
+        if is_won {
+            let added = self.tracker.add_labels(number, &[labels.status(to)]).await;
+            added.map_err(failed)?;
+        }
+        Ok(is_won)
+    }
+
     async fn create_labels(&self) -> Result<(), AppError> {
         let labels = self.labels();
         let colored = |status: IssueStatus| {

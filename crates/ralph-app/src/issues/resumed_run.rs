@@ -9,6 +9,8 @@ use ralph_core::spec::IssueStatus;
 use ralph_engine::store::RunDir;
 use tokio::sync::watch;
 
+use super::claim_record::ClaimRecord;
+use super::comments::read_status_comment;
 use super::records::IssueRecord;
 use super::repository::IssueRepository;
 use super::settle::record_result;
@@ -50,6 +52,9 @@ async fn find_issue(run: &ReadyRun, app: &App) -> Result<Option<ResumedRunObserv
     let Some(record) = record.filter(|record| record.run == plan.run) else {
         return Ok(None);
     };
+    let comment = read_status_comment(&repository, issue.number).await?;
+    let claim = ClaimRecord::new(comment.as_deref(), Some(record.run.clone()));
+    repository.records.store_claim(issue.number, &claim)?;
     repository
         .set_status(issue.number, IssueStatus::InProgress)
         .await?;

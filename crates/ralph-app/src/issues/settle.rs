@@ -77,6 +77,13 @@ fn decide(state: &RunState, written: &WrittenIssue) -> IssueEnd {
                 written.new_steps.join(", ")
             ),
         },
+        RunStatus::Succeeded if !written.reopened.is_empty() => IssueEnd::NeedsAttention {
+            reason: format!(
+                "all steps of the run are done, and the mark of step {} was removed since; edit the step and give the \
+                 issue the ready label for another run",
+                written.reopened.join(", ")
+            ),
+        },
         RunStatus::Succeeded => IssueEnd::Done {
             pull: state.pull.as_ref().map(|pull| pull.url.clone()),
         },
@@ -99,6 +106,7 @@ fn decide(state: &RunState, written: &WrittenIssue) -> IssueEnd {
 
 fn status_text(state: &RunState, end: &IssueEnd) -> String {
     let (run, branch) = (&state.plan.run, &state.plan.branch);
+    let number = state.plan.issue_number().unwrap_or_default();
     let pull = state.pull.as_ref();
     let pull = pull.map_or_else(String::new, |pull| {
         format!(" The pull request is {}.", pull.url)
@@ -110,14 +118,14 @@ fn status_text(state: &RunState, end: &IssueEnd) -> String {
         IssueEnd::Failed { reason } => format!(
             "**Failed**: run `{run}` on branch `{branch}` ended without success.{pull}\n\n{}\n\nTo try again, give the \
              issue the ready label.",
-            quoted(reason)
+            quoted(reason, number)
         ),
         IssueEnd::NeedsAttention { reason } => format!(
             "**Needs attention**: run `{run}` on branch `{branch}` waits.{pull}\n\n{}\n\nOn the machine of the run, \
              `ralph show {run}` shows the details and `ralph answer {run} TEXT` answers a question; \
              `ralph issue {}` continues. An edit of the issue and the ready label start a new run.",
-            quoted(reason),
-            state.plan.issue.as_ref().map_or(0, |issue| issue.number)
+            quoted(reason, number),
+            number
         ),
         IssueEnd::Interrupted => {
             format!(
@@ -143,19 +151,22 @@ pub(super) async fn unblock_ready(
         let depends = Spec::dependencies_in(&issue.body);
         match known.check(issue.number, &depends, repository).await? {
             DependencyGate::Open => {
-                repository
-                    .set_status(issue.number, IssueStatus::Ready)
+                // Another process may have unblocked it since, and may already work on it.
+                let is_won = repository
+                    .transition(issue.number, IssueStatus::Blocked, IssueStatus::Ready)
                     .await?;
-                front_end.report(&IssueEvent::Unblocked {
-                    number: issue.number,
-                });
+                if is_won {
+                    front_end.report(&IssueEvent::Unblocked {
+                        number: issue.number,
+                    });
+                }
             }
             DependencyGate::Waiting(on) => waiting.push((issue.number, on)),
             DependencyGate::Cycle(cycle) => {
-                report_cycle(repository, issue.number, &cycle).await?;
-                repository
-                    .set_status(issue.number, IssueStatus::NeedsAttention)
-                    .await?;
+                let (from, to) = (IssueStatus::Blocked, IssueStatus::NeedsAttention);
+                if repository.transition(issue.number, from, to).await? {
+                    report_cycle(repository, issue.number, &cycle).await?;
+                }
             }
         }
     }

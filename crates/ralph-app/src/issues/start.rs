@@ -67,23 +67,21 @@ pub(super) async fn start_run(
     let id = run.journal().state().plan.run.clone();
     let record = IssueRecord::new(issue.number, id, &issue.body);
     repository.records.store(&record)?;
+    repository.records.assign_run(issue.number, &record.run)?;
     Ok(observed(run, repository, record))
 }
 
-/// Prepares the unfinished run of an issue again.
+/// Prepares the unfinished run of an issue again. Returns `None` if another process works on it.
 pub(super) async fn resume_run(
     repository: &Arc<IssueRepository>,
     record: IssueRecord,
-) -> Result<ReadyRun, AppError> {
+) -> Result<Option<ReadyRun>, AppError> {
     let run: &RunId = &record.run;
-    match Box::pin(prepare_resume(run.as_str(), &repository.app)).await? {
-        ResumeOutcome::Ready(ready) => Ok(observed(*ready, repository, record)),
-        ResumeOutcome::Sent(_) => Err(AppError::runtime(
-            format!("cannot continue issue #{}", record.issue),
-            format!("another process works on its run `{run}`"),
-            format!("follow it with `ralph attach {run}`"),
-        )),
-    }
+    let resumed = Box::pin(prepare_resume(run.as_str(), &repository.app)).await?;
+    Ok(match resumed {
+        ResumeOutcome::Ready(ready) => Some(observed(*ready, repository, record)),
+        ResumeOutcome::Sent(_) => None,
+    })
 }
 
 fn observed(run: ReadyRun, repository: &Arc<IssueRepository>, record: IssueRecord) -> ReadyRun {
@@ -108,7 +106,8 @@ async fn request(
         )
     })?;
     let file = store_task(repository, issue.number, &text)?;
-    let steps = spec.open_steps().map(|step| step.number.clone()).collect();
+    let steps = spec.document.steps().iter();
+    let steps = steps.map(|step| step.number.clone()).collect();
     Ok(RunRequest {
         repo: Some(match &repository.source {
             RepoAddress::Remote(repo) => repo.to_string(),

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use ralph_core::id::RunId;
 use ralph_core::ports::HostIssue;
 use ralph_core::spec::{IssueStatus, Spec, normalise_body};
 use ralph_engine::store::RunDir;
 use tokio::sync::watch;
 
-use super::claim::{Claim, claim_issue};
+use super::claim::{Claim, claim_issue, current_claim};
 use super::comments::{comment_status, error_text, findings_text, issue_list};
 use super::dependencies::{DependencyGate, KnownIssues};
 use super::front_end::{IssueEnd, IssueEvent, IssueFrontEnd};
@@ -36,6 +37,8 @@ struct IssueWork<'a> {
     options: &'a IssueRunOptions,
     front_end: &'a dyn IssueFrontEnd,
     interrupted: watch::Receiver<bool>,
+    /// The status of an issue whose work did not start.
+    restored: IssueStatus,
 }
 
 /// Works on an issue until its run ends, waits or is interrupted. An issue that cannot start is reported in its
@@ -47,8 +50,10 @@ pub async fn work_on_issue(
     front_end: &dyn IssueFrontEnd,
     interrupted: watch::Receiver<bool>,
 ) -> Result<IssueEnd, AppError> {
-    let end = match repository.issue(number).await? {
-        Some(issue) => {
+    let lock = repository.records.lock(number)?;
+    let end = match (repository.issue(number).await?, &lock) {
+        (Some(_), None) => held_by_another(repository, number)?,
+        (Some(issue), Some(_)) => {
             let work = IssueWork {
                 repository,
                 issue,
@@ -56,15 +61,21 @@ pub async fn work_on_issue(
                 options,
                 front_end,
                 interrupted,
+                restored: IssueStatus::Ready,
             };
-            Box::pin(work.run()).await?
+            let end = Box::pin(work.run()).await?;
+            if is_settled(&end) {
+                repository.records.remove_claim(number)?;
+            }
+            end
         }
-        None => refused(
+        (None, _) => refused(
             format!("there is no issue #{number} in `{}`", repository.name()),
             "the number does not exist, or is a pull request",
             "check the number, or the repository with `ralph scm check`",
         ),
     };
+    drop(lock);
     front_end.report(&IssueEvent::Ended {
         number,
         end: end.clone(),
@@ -72,11 +83,44 @@ pub async fn work_on_issue(
     Ok(end)
 }
 
+/// Returns whether an issue with this result is not in progress any more.
+fn is_settled(end: &IssueEnd) -> bool {
+    match end {
+        IssueEnd::Done { .. }
+        | IssueEnd::AlreadyDone
+        | IssueEnd::Failed { .. }
+        | IssueEnd::NeedsAttention { .. }
+        | IssueEnd::Blocked { .. } => true,
+        IssueEnd::Interrupted | IssueEnd::Refused(_) => false,
+    }
+}
+
+/// Refuses an issue that another process of this machine works on.
+fn held_by_another(repository: &IssueRepository, number: u64) -> Result<IssueEnd, AppError> {
+    let claim = repository.records.load_claim(number)?;
+    Ok(match claim.and_then(|claim| claim.run) {
+        Some(run) => refused_for_run(number, run.as_str()),
+        None => refused(
+            format!("issue #{number} is in progress"),
+            "another process of this machine works on it",
+            "wait until it is done",
+        ),
+    })
+}
+
+fn refused_for_run(number: u64, run: &str) -> IssueEnd {
+    refused(
+        format!("issue #{number} is in progress"),
+        format!("another process works on its run `{run}`"),
+        format!("follow it with `ralph attach {run}`"),
+    )
+}
+
 fn refused(what: String, why: impl Into<String>, fix: impl Into<String>) -> IssueEnd {
     IssueEnd::Refused(AppError::runtime(what, why, fix))
 }
 
-/// The run that continues, or its absence.
+/// The run that continues, or the reason for its absence.
 enum ExistingRun {
     /// An unfinished run of this issue, which no process works on.
     Unfinished(IssueRecord),
@@ -84,8 +128,24 @@ enum ExistingRun {
     Unsettled(RunDir, IssueRecord),
     /// A process works on it.
     Held(String),
+    /// A process of this machine claimed the issue and ended before its run existed.
+    Claimed,
+    /// Another machine works on the issue.
+    Foreign,
     /// A new run is needed.
     None,
+}
+
+impl ExistingRun {
+    /// Returns the run that a claim continues.
+    fn run(&self) -> Option<RunId> {
+        match self {
+            Self::Unfinished(record) => Some(record.run.clone()),
+            Self::Unsettled(..) | Self::Held(_) | Self::Claimed | Self::Foreign | Self::None => {
+                None
+            }
+        }
+    }
 }
 
 impl IssueWork<'_> {
@@ -103,16 +163,13 @@ impl IssueWork<'_> {
                 .await?;
             return Ok(IssueEnd::AlreadyDone);
         }
-        let existing = self.existing_run(status)?;
+        if let Some(end) = self.reject_status(status) {
+            return Ok(end);
+        }
+        let existing = self.existing_run(status).await?;
         match &existing {
-            ExistingRun::Held(run) => {
-                return Ok(refused(
-                    format!("issue #{} is in progress", self.issue.number),
-                    format!("another process works on its run `{run}`"),
-                    format!("follow it with `ralph attach {run}`"),
-                ));
-            }
-            ExistingRun::None if status == Some(IssueStatus::InProgress) => {
+            ExistingRun::Held(run) => return Ok(refused_for_run(self.issue.number, run)),
+            ExistingRun::Foreign => {
                 return Ok(refused(
                     format!("issue #{} is in progress", self.issue.number),
                     "another machine works on it, or its process ended there",
@@ -122,7 +179,10 @@ impl IssueWork<'_> {
                     ),
                 ));
             }
-            ExistingRun::Unsettled(..) | ExistingRun::Unfinished(_) | ExistingRun::None => {}
+            ExistingRun::Unsettled(..)
+            | ExistingRun::Unfinished(_)
+            | ExistingRun::Claimed
+            | ExistingRun::None => {}
         }
         if let ExistingRun::Unsettled(dir, mut record) = existing {
             return Box::pin(settle(self.repository, &dir, &mut record, self.front_end)).await;
@@ -131,15 +191,24 @@ impl IssueWork<'_> {
             Ok(spec) => spec,
             Err(findings) => {
                 let (why, _) = findings.first().map(describe_finding).unwrap_or_default();
-                return self.needs_attention(&findings_text(&findings), why).await;
+                let number = self.issue.number;
+                comment_status(self.repository, number, &findings_text(&findings)).await?;
+                self.set_unclaimed(IssueStatus::NeedsAttention).await?;
+                return Ok(IssueEnd::NeedsAttention { reason: why });
             }
         };
         if let Some(end) = self.wait_for_dependencies(&spec).await? {
             return Ok(end);
         }
-        // A resumed issue already belongs to this machine, and the lock of its run decides.
+        self.restored = match (status, &existing) {
+            (Some(IssueStatus::InProgress), ExistingRun::Unfinished(_)) => IssueStatus::InProgress,
+            (Some(IssueStatus::NeedsAttention), _) => IssueStatus::NeedsAttention,
+            (Some(_) | None, _) => IssueStatus::Ready,
+        };
+        // An issue in progress already belongs to this machine.
+        let run = existing.run();
         if status != Some(IssueStatus::InProgress)
-            && claim_issue(self.repository, &self.issue).await? == Claim::Lost
+            && claim_issue(self.repository, &self.issue, run).await? == Claim::Lost
         {
             return Ok(refused(
                 format!("issue #{} is in progress", self.issue.number),
@@ -187,28 +256,56 @@ impl IssueWork<'_> {
         None
     }
 
+    /// Refuses an issue that the poller found with another status than it has now.
+    fn reject_status(&self, status: Option<IssueStatus>) -> Option<IssueEnd> {
+        let number = self.issue.number;
+        match (self.caller, status) {
+            (IssueCaller::Person, _)
+            | (IssueCaller::Poller, Some(IssueStatus::Ready | IssueStatus::InProgress)) => None,
+            (IssueCaller::Poller, _) => Some(refused(
+                format!("issue #{number} is not worked on"),
+                "it is not ready any more",
+                format!("give it the label `{}`", self.repository.labels().ready),
+            )),
+        }
+    }
+
     fn notice(&self, message: String) {
         let number = self.issue.number;
         self.front_end
             .report(&IssueEvent::Notice { number, message });
     }
 
-    /// Finds the last run of this issue on this machine.
-    fn existing_run(&self, status: Option<IssueStatus>) -> Result<ExistingRun, AppError> {
-        let Some(record) = self.repository.records.load(self.issue.number)? else {
-            return Ok(ExistingRun::None);
+    /// Finds the run of this issue on this machine. For an issue in progress it must be the run of the current
+    /// claim.
+    async fn existing_run(&self, status: Option<IssueStatus>) -> Result<ExistingRun, AppError> {
+        let number = self.issue.number;
+        let record = self.repository.records.load(number)?;
+        let absent = match status {
+            Some(IssueStatus::InProgress) => ExistingRun::Claimed,
+            Some(_) | None => ExistingRun::None,
         };
-        let state_dir = self.repository.app.state_dir()?;
-        let dir = state_dir.run(&record.run);
+        let record = if status == Some(IssueStatus::InProgress) {
+            let Some(claim) = current_claim(self.repository, number).await? else {
+                return Ok(ExistingRun::Foreign);
+            };
+            record.filter(|record| claim.run.as_ref() == Some(&record.run))
+        } else {
+            record
+        };
+        let Some(record) = record else {
+            return Ok(absent);
+        };
+        let dir = self.repository.app.state_dir()?.run(&record.run);
         if !dir.journal().exists() {
-            return Ok(ExistingRun::None);
+            return Ok(absent);
         }
         if dir.is_held() {
             return Ok(ExistingRun::Held(record.run.to_string()));
         }
         let state = dir.state()?;
         if state.discarded {
-            return Ok(ExistingRun::None);
+            return Ok(absent);
         }
         let is_final = state.status.is_final() && !state.may_continue;
         Ok(match (is_final, status) {
@@ -236,6 +333,20 @@ impl IssueWork<'_> {
         Ok(IssueEnd::NeedsAttention { reason })
     }
 
+    /// Sets the status of an issue that cannot start, unless another process has claimed it since.
+    async fn set_unclaimed(&self, to: IssueStatus) -> Result<(), AppError> {
+        let (number, labels) = (self.issue.number, self.repository.labels());
+        let was_claimed = labels.find_status(&self.issue.labels) == Some(IssueStatus::InProgress);
+        let current = self.repository.issue(number).await?;
+        let is_claimed = current.is_some_and(|issue| {
+            labels.find_status(&issue.labels) == Some(IssueStatus::InProgress)
+        });
+        if is_claimed && !was_claimed {
+            return Ok(());
+        }
+        self.repository.set_status(number, to).await
+    }
+
     async fn wait_for_dependencies(&self, spec: &Spec) -> Result<Option<IssueEnd>, AppError> {
         let number = self.issue.number;
         let gate = KnownIssues::default()
@@ -251,16 +362,12 @@ impl IssueWork<'_> {
                     self.repository.labels().done
                 );
                 comment_status(self.repository, number, &text).await?;
-                self.repository
-                    .set_status(self.issue.number, IssueStatus::Blocked)
-                    .await?;
+                self.set_unclaimed(IssueStatus::Blocked).await?;
                 Ok(Some(IssueEnd::Blocked { on }))
             }
             DependencyGate::Cycle(cycle) => {
                 let reason = report_cycle(self.repository, number, &cycle).await?;
-                self.repository
-                    .set_status(self.issue.number, IssueStatus::NeedsAttention)
-                    .await?;
+                self.set_unclaimed(IssueStatus::NeedsAttention).await?;
                 Ok(Some(IssueEnd::NeedsAttention { reason }))
             }
         }
@@ -278,27 +385,28 @@ impl IssueWork<'_> {
             if let ExistingRun::Unfinished(record) = existing {
                 return Box::pin(resume_run(repository, record)).await;
             }
-            Box::pin(start_run(
-                repository,
-                (&self.issue, spec),
-                options,
-                front_end,
-            ))
-            .await
+            let start = start_run(repository, (&self.issue, spec), options, front_end);
+            Box::pin(start).await.map(Some)
         };
         let mut interrupted = self.interrupted.clone();
         let run = tokio::select! {
             prepared = prepared => prepared,
             _ = interrupted.wait_for(|interrupted| *interrupted) => {
-                repository.set_status(self.issue.number, self.restored_status()).await?;
+                repository.set_status(self.issue.number, self.restored).await?;
                 return Ok(IssueEnd::Interrupted);
             }
         };
         let run = match run {
-            Ok(run) => run,
+            Ok(Some(run)) => run,
+            Ok(None) => return held_by_another(repository, self.issue.number),
             Err(error) => return self.cannot_start(error).await,
         };
-        self.report_start(&run, is_resumed).await?;
+        let reopened = if is_resumed {
+            Vec::new()
+        } else {
+            spec.done_steps()
+        };
+        self.report_start(&run, is_resumed, &reopened).await?;
         let dir = run.dir().clone();
         let driven = self.front_end.drive(run, self.interrupted.clone()).await;
         let Some(mut record) = repository.records.load(self.issue.number)? else {
@@ -309,7 +417,7 @@ impl IssueWork<'_> {
             ));
         };
         if let Err(error) = driven {
-            let text = error_text("The run cannot continue", &error);
+            let text = error_text("The run cannot continue", &error, self.issue.number);
             comment_status(repository, self.issue.number, &text).await?;
             repository
                 .set_status(self.issue.number, IssueStatus::NeedsAttention)
@@ -319,38 +427,41 @@ impl IssueWork<'_> {
         Box::pin(settle(repository, &dir, &mut record, self.front_end)).await
     }
 
-    /// Returns the status of an issue whose work did not start.
-    fn restored_status(&self) -> IssueStatus {
-        match self.repository.labels().find_status(&self.issue.labels) {
-            Some(before @ (IssueStatus::NeedsAttention | IssueStatus::InProgress)) => before,
-            Some(IssueStatus::Ready | IssueStatus::Done | IssueStatus::Blocked) | None => {
-                IssueStatus::Ready
-            }
-        }
-    }
-
     /// Restores the issue if the user can correct the error here and now, and otherwise reports it there.
     async fn cannot_start(&self, error: AppError) -> Result<IssueEnd, AppError> {
         match self.caller {
             IssueCaller::Person => {
                 let number = self.issue.number;
-                self.repository
-                    .set_status(number, self.restored_status())
-                    .await?;
+                self.repository.set_status(number, self.restored).await?;
                 Err(error)
             }
             IssueCaller::Poller => {
-                let text = error_text("ralph cannot start this issue", &error);
+                let text = error_text("ralph cannot start this issue", &error, self.issue.number);
                 self.needs_attention(&text, error.to_string()).await
             }
         }
     }
 
-    async fn report_start(&self, run: &ReadyRun, is_resumed: bool) -> Result<(), AppError> {
+    async fn report_start(
+        &self,
+        run: &ReadyRun,
+        is_resumed: bool,
+        reopened: &[String],
+    ) -> Result<(), AppError> {
         let plan = &run.journal().state().plan;
         let (id, branch) = (plan.run.to_string(), plan.branch.clone());
         let verb = if is_resumed { "continues" } else { "works" };
-        let text = format!("**In progress**: ralph {verb} on branch `{branch}`. Run `{id}`.");
+        let mut text = format!("**In progress**: ralph {verb} on branch `{branch}`. Run `{id}`.");
+        if let Some(claim) = self.repository.records.load_claim(self.issue.number)? {
+            text = format!("{text} {}", claim.sentence());
+        }
+        if !reopened.is_empty() {
+            text = format!(
+                "{text}\n\nThe steps that an earlier run marked are open again ({}): this run starts from the base \
+                 branch, and verifies every step itself.",
+                reopened.join(", ")
+            );
+        }
         comment_status(self.repository, self.issue.number, &text).await?;
         self.front_end.report(&IssueEvent::Started {
             number: self.issue.number,

@@ -40,11 +40,14 @@ impl SpecDocument {
                     claimed.insert(step.number.clone());
                     known.clone()
                 }
+                (known, StepMark::Blocked(_)) if theirs.mark == *known => known.clone(),
                 (known, StepMark::Blocked(reason)) => {
-                    if theirs.mark != *known {
+                    // After a crash, the copy may still contain the reason as the agent wrote it.
+                    let mark = StepMark::Blocked(notes::cleaned_reason(reason));
+                    if mark != *known {
                         blocked = Some((step.number.clone(), reason.clone()));
                     }
-                    theirs.mark.clone()
+                    mark
                 }
                 (StepMark::Open | StepMark::Blocked(_), StepMark::Open) => StepMark::Open,
             };

@@ -91,18 +91,18 @@ impl Spec {
         }
     }
 
-    /// Returns the steps that are not done.
-    pub fn open_steps(&self) -> impl Iterator<Item = &SpecStep> {
-        self.document
-            .steps()
-            .iter()
-            .filter(|step| step.mark != StepMark::Done)
+    /// Returns the numbers of the steps that an earlier run marked as done.
+    pub fn done_steps(&self) -> Vec<String> {
+        let steps = self.document.steps().iter();
+        let done = steps.filter(|step| step.mark == StepMark::Done);
+        done.map(|step| step.number.clone()).collect()
     }
 
-    /// Returns the text for a run. A human who makes a blocked issue ready has removed the obstacle, so its mark
-    /// becomes a note.
+    /// Returns the text for a new run, in which all steps are open. A mark counts only in the run that verified
+    /// it, because a new run starts without the commits of the earlier one. A human who makes a blocked issue
+    /// ready has removed the obstacle, so its mark becomes a note.
     pub fn text_for_run(&self) -> String {
-        let blocked = self
+        let marked = self
             .document
             .steps()
             .iter()
@@ -110,15 +110,19 @@ impl Spec {
                 StepMark::Blocked(reason) => {
                     let mut notes = step.notes.clone();
                     notes.push(format!("Was blocked: {reason}"));
-                    let update = StepUpdate {
-                        mark: StepMark::Open,
-                        notes,
-                    };
-                    Some((step.number.clone(), update))
+                    Some((step, notes))
                 }
-                StepMark::Open | StepMark::Done => None,
+                StepMark::Done => Some((step, step.notes.clone())),
+                StepMark::Open => None,
             });
-        self.document.with_updates(&blocked.collect())
+        let open = |(step, notes): (&SpecStep, Vec<String>)| {
+            let update = StepUpdate {
+                mark: StepMark::Open,
+                notes,
+            };
+            (step.number.clone(), update)
+        };
+        self.document.with_updates(&marked.map(open).collect())
     }
 
     /// Returns the dependencies of an issue that may not be a valid specification.

@@ -5,11 +5,16 @@
 
 use std::ops::Range;
 
+use crate::publish::neutral::neutralize_line;
+
 /// The first line of the notes of a step.
 const TITLE: &str = "> **Notes**";
 
 /// The longest line of a note, in bytes.
 const MAX_LINE: usize = 2_000;
+
+/// The longest reason for a blocked step, in characters.
+const MAX_REASON_CHARS: usize = 400;
 
 /// Notes that were moved to a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +69,7 @@ fn unquoted(line: &str) -> &str {
     }
 }
 
-/// Converts a line that the agent added to a note: without mentions of users, and of limited length.
+/// Converts a line that the agent added to a note: without effects on the host, and of limited length.
 pub(super) fn cleaned(line: &str) -> Option<String> {
     if line.trim_end() == TITLE {
         return None;
@@ -73,8 +78,18 @@ pub(super) fn cleaned(line: &str) -> Option<String> {
         .chars()
         .filter(|c| !c.is_control() || *c == '\t')
         .collect();
-    let line = without_mentions(&line);
-    Some(line[..line.floor_char_boundary(MAX_LINE)].to_owned())
+    // A cut after this could open a code span again.
+    let line = &line[..line.floor_char_boundary(MAX_LINE)];
+    let text = line.trim_start();
+    let indentation = &line[..line.len() - text.len()];
+    Some(format!("{indentation}{}", neutralize_line(text, None)))
+}
+
+/// Converts the reason of the agent for a blocked step to text that is safe in a heading.
+pub(super) fn cleaned_reason(reason: &str) -> String {
+    let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
+    // A bracket would end the mark.
+    neutralize_line(&reason, None).replace(['[', ']'], "|")
 }
 
 /// Separates `@` from a following name, so that the host does not notify a user.
@@ -107,6 +122,11 @@ mod tests {
             ),
             ("> **Notes**", None),
             ("a\u{1b}[31m", Some("a[31m")),
+            (
+                "  closes #12, ![x](https://a.b/c)",
+                Some("  closes #\u{200b}12, !\\[x]\\(https://a.b/c)"),
+            ),
+            ("`#12 @octocat`", Some("`#12 @octocat`")),
         ] {
             assert_eq!(cleaned(line).as_deref(), expected, "{line}");
         }

@@ -1,6 +1,6 @@
 //! Decides what is written back to an issue, so that no edit of a human is lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,9 @@ pub struct SpecRecord {
     /// The body of a write whose result is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writing: Option<String>,
+    /// The steps whose marks a human removed: they stay open.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub reopened: BTreeSet<String>,
 }
 
 /// What to write to an issue.
@@ -32,6 +35,8 @@ pub struct SpecWrite {
     pub dropped: Vec<MovedNotes>,
     /// The steps that the run does not know.
     pub new_steps: Vec<String>,
+    /// The steps whose marks a human removed.
+    pub reopened: Vec<String>,
 }
 
 impl SpecRecord {
@@ -41,6 +46,7 @@ impl SpecRecord {
             last: normalise_body(body),
             edited: None,
             writing: None,
+            reopened: BTreeSet::new(),
         }
     }
 
@@ -55,11 +61,12 @@ impl SpecRecord {
         }
         let is_edited = remote != self.last;
         if is_edited {
+            self.record_reopened(&remote);
             self.edited = Some(remote.clone());
             self.last.clone_from(&remote);
         }
         let merged = match &self.edited {
-            Some(edited) => merge(&ours, edited),
+            Some(edited) => merge(&ours, edited, &self.reopened),
             None => (ours, Vec::new(), Vec::new()),
         };
         let (body, dropped, new_steps) = merged;
@@ -68,6 +75,26 @@ impl SpecRecord {
             is_edited,
             dropped,
             new_steps,
+            reopened: self.reopened.iter().cloned().collect(),
+        }
+    }
+
+    /// Records which marks a human removed from the last known body, or added again.
+    fn record_reopened(&mut self, remote: &str) {
+        let (last, remote) = (SpecDocument::parse(&self.last), SpecDocument::parse(remote));
+        for step in remote.steps() {
+            let was_done = last
+                .step(&step.number)
+                .is_some_and(|before| before.title == step.title && before.mark == StepMark::Done);
+            match (was_done, &step.mark) {
+                (_, StepMark::Done) => {
+                    self.reopened.remove(&step.number);
+                }
+                (true, StepMark::Open | StepMark::Blocked(_)) => {
+                    self.reopened.insert(step.number.clone());
+                }
+                (false, StepMark::Open | StepMark::Blocked(_)) => {}
+            }
         }
     }
 
@@ -86,7 +113,11 @@ impl SpecRecord {
 
 /// Returns a human's text with the run's marks and notes, the notes of steps that it does not have, and the
 /// numbers of the steps that the run does not have.
-fn merge(ours: &str, theirs: &str) -> (String, Vec<MovedNotes>, Vec<String>) {
+fn merge(
+    ours: &str,
+    theirs: &str,
+    reopened: &BTreeSet<String>,
+) -> (String, Vec<MovedNotes>, Vec<String>) {
     let (ours, theirs) = (SpecDocument::parse(ours), SpecDocument::parse(theirs));
     let mut updates = BTreeMap::new();
     let mut dropped = Vec::new();
@@ -103,9 +134,10 @@ fn merge(ours: &str, theirs: &str) -> (String, Vec<MovedNotes>, Vec<String>) {
             }
             continue;
         };
-        let mark = match (&step.mark, &other.mark) {
-            (StepMark::Done, _) | (_, StepMark::Done) => StepMark::Done,
-            (mark @ (StepMark::Open | StepMark::Blocked(_)), _) => mark.clone(),
+        // Only the run knows which steps are verified, and only a human may take a mark of it back.
+        let mark = match &step.mark {
+            StepMark::Done if reopened.contains(&step.number) => other.mark.clone(),
+            mark @ (StepMark::Done | StepMark::Open | StepMark::Blocked(_)) => mark.clone(),
         };
         let mut notes = other.notes.clone();
         let new = step.notes.iter().filter(|line| !other.notes.contains(line));

@@ -1,14 +1,10 @@
 //! Converts a specification to a task file, so that the work on an issue is an ordinary run.
 
-use super::document::SpecStep;
 use super::issue_spec::Spec;
 use crate::lint::{self, LintFinding, LintSeverity};
 use crate::money::Usd;
 use crate::plan::EngineKind;
 use crate::task::{code_span, push_comment, push_line, quoted};
-
-/// The id of the only box of a specification without open steps.
-const ALL_CHECKS: &str = "S0";
 
 /// The settings of a run that a specification does not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +28,7 @@ pub fn step_box_id(number: &str) -> String {
 }
 
 /// Returns the text of the task file. Returns the first finding of a text that the linter rejects, or that
-/// would have other boxes than the specification has open steps.
+/// would have other boxes than the specification has steps.
 pub fn spec_task(spec: &Spec, task: &SpecTask) -> Result<String, LintFinding> {
     let text = format!(
         "---\n{}---\n\n{}",
@@ -57,15 +53,8 @@ pub fn spec_task(spec: &Spec, task: &SpecTask) -> Result<String, LintFinding> {
 }
 
 fn expected_boxes(spec: &Spec) -> Vec<String> {
-    let ids: Vec<String> = spec
-        .open_steps()
-        .map(|step| step_box_id(&step.number))
-        .collect();
-    if ids.is_empty() {
-        vec![ALL_CHECKS.to_owned()]
-    } else {
-        ids
-    }
+    let steps = spec.document.steps().iter();
+    steps.map(|step| step_box_id(&step.number)).collect()
 }
 
 fn front_matter(spec: &Spec, task: &SpecTask) -> String {
@@ -125,14 +114,7 @@ fn body(spec: &Spec, engine: EngineKind) -> String {
         plain(&spec.title),
         spec.number
     );
-    let open: Vec<&SpecStep> = spec.open_steps().collect();
-    if open.is_empty() {
-        push_line(
-            &mut text,
-            &format!("- [ ] {ALL_CHECKS} All steps are done and all checks pass"),
-        );
-    }
-    for step in open {
+    for step in spec.document.steps() {
         let id = step_box_id(&step.number);
         push_line(&mut text, &format!("- [ ] {id} {}", plain(&step.title)));
         for command in &step.commands {
@@ -141,7 +123,7 @@ fn body(spec: &Spec, engine: EngineKind) -> String {
     }
     if engine == EngineKind::Actions {
         // A model that ralph calls itself has no tools to read the file before it replies.
-        push_specification(&mut text, &spec.document.text());
+        push_specification(&mut text, &spec.text_for_run());
     }
     text
 }

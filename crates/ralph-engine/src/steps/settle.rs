@@ -4,7 +4,6 @@ use ralph_core::diff::diff_size;
 use ralph_core::event::{DeliveryEvent, IterationEvent};
 use ralph_core::gutter::CodeChange;
 use ralph_core::id::{CommitId, Digest};
-use ralph_core::spec::{SpecDocument, step_box_id};
 
 use ralph_core::verdict::CheckResult;
 
@@ -20,10 +19,10 @@ use super::recover::{inspect_after_damage, inspect_work_tree, record_dropped_com
 use crate::actions::commit_marks;
 use crate::check_results::run_check;
 use crate::contract::PinnedTask;
+use crate::contract_change::mark_verified_steps;
 use crate::recorder::Recorder;
 use crate::steps::IterationScratch;
 use crate::workbench::Workbench;
-use crate::workspace::SPEC_FILE;
 
 /// The most bytes of a diff that are stored.
 const MAX_DIFF: usize = 8 << 20;
@@ -74,22 +73,6 @@ pub(crate) async fn settle_iteration(
     let clean = recorder.redactor.redact_bytes(&own);
     durable::write_unsynced(&recorder.open_iteration_file("git_diff.patch"), &clean)?;
     bench.view.tree = tree;
-    Ok(())
-}
-
-/// Marks the steps of an issue whose boxes are ticked as done, and takes all other such marks back. The
-/// sandbox receives the file with the next projection.
-fn mark_verified_steps(recorder: &Recorder) -> Result<(), RunError> {
-    let state = recorder.state();
-    let Some(issue) = &state.plan.issue else {
-        return Ok(());
-    };
-    let text = recorder.files.text(SPEC_FILE)?;
-    let is_done = |step: &str| state.ticked.contains(&step_box_id(step));
-    let marked = SpecDocument::parse(&text).with_done(&issue.steps, is_done);
-    if marked != text {
-        recorder.files.replace(SPEC_FILE, marked.as_bytes())?;
-    }
     Ok(())
 }
 

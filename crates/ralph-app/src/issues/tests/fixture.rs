@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -62,6 +63,12 @@ Conventions: tabs
 pub(super) struct MemoryTracker {
     issues: Mutex<BTreeMap<u64, HostIssue>>,
     comments: Mutex<BTreeMap<(u64, String), String>>,
+    /// The texts that a human adds to an issue, one after each read.
+    pub(super) edits: Mutex<Vec<String>>,
+    /// The next removal of a label is performed, and its response is lost.
+    pub(super) loses_removal: AtomicBool,
+    /// An old list of issues, returned instead of the current one.
+    pub(super) old_list: Mutex<Option<Vec<HostIssue>>>,
 }
 
 impl MemoryTracker {
@@ -117,11 +124,22 @@ impl IssueTracker for MemoryTracker {
     }
 
     async fn issue(&self, number: u64) -> Result<Option<HostIssue>, ScmError> {
-        Ok(self.lock().get(&number).cloned())
+        let mut issues = self.lock();
+        let found = issues.get(&number).cloned();
+        if let (Some(issue), Some(edit)) =
+            (issues.get_mut(&number), self.edits.lock().unwrap().pop())
+        {
+            issue.body.push_str(&edit);
+        }
+        Ok(found)
     }
 
     async fn open_issues(&self, labels: &[&str]) -> Result<Vec<HostIssue>, ScmError> {
-        let issues = self.lock();
+        let old = self.old_list.lock().unwrap().clone();
+        let issues = match old {
+            Some(old) => old.into_iter().map(|issue| (issue.number, issue)).collect(),
+            None => self.lock().clone(),
+        };
         let fits = |issue: &&HostIssue| {
             issue.open
                 && labels
@@ -158,6 +176,12 @@ impl IssueTracker for MemoryTracker {
         };
         let before = issue.labels.len();
         issue.labels.retain(|has| has != label);
+        if self.loses_removal.swap(false, Ordering::SeqCst) {
+            return Err(ScmError::Io {
+                doing: "remove a label".into(),
+                source: std::io::Error::other("the response was lost"),
+            });
+        }
         Ok(issue.labels.len() < before)
     }
 

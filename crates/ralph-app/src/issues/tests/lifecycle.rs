@@ -1,8 +1,8 @@
 use ralph_core::spec::{SpecDocument, StepMark};
 use tokio::sync::watch;
 
-use super::fixture::{DILIGENT, IssueProject, TWO_STEPS, wait_until};
-use crate::issues::{IssueCaller, IssueEnd};
+use super::fixture::{DILIGENT, IssueProject, RecordingFrontEnd, TWO_STEPS, options, wait_until};
+use crate::issues::{IssueCaller, IssueEnd, work_on_issue};
 
 const READY: [&str; 2] = ["spec", "status:ready"];
 
@@ -243,7 +243,7 @@ async fn a_blocked_step_needs_attention_and_an_edit_starts_a_new_run() {
     assert_eq!(project.tracker.status(7), "status:needs-attention");
     let body = project.tracker.body(7);
     assert!(
-        body.contains("### Step 1: One is there [blocked: no database @octocat]"),
+        body.contains("### Step 1: One is there [blocked: no database @\u{200b}octocat]"),
         "{body}"
     );
     // The user answers by an edit.
@@ -294,8 +294,64 @@ async fn an_edit_during_the_run_stays() {
         2,
         "one with the status, one about the edit"
     );
-    // The next run does the rest.
+    // The next run starts from the base branch, so it does all steps again.
     project.tracker.lock().get_mut(&7).unwrap().labels = READY.map(str::to_owned).into();
     let end = project.work(7, IssueCaller::Poller).await;
     assert!(matches!(end, IssueEnd::Done { .. }), "{end:?}");
+    let files = project.git(&["ls-tree", "--name-only", "feat/files-v2"]);
+    for file in ["1.txt", "2.txt", "3.txt"] {
+        assert!(files.contains(file), "{file} is missing: {files}");
+    }
+    let body = project.tracker.body(7);
+    assert_eq!(body.matches("[done]").count(), 3, "{body}");
+}
+
+#[tokio::test]
+async fn a_new_run_opens_the_marks_of_an_earlier_one() {
+    // The agent does nothing but report an obstacle.
+    let script = "cat >/dev/null\nsed -i '/^### Step 2/s/$/ [blocked: no key]/' .ralph/spec.md\n";
+    let project = IssueProject::new(script).await;
+    let marked = TWO_STEPS.replace("One is there", "One is there [done]");
+    project.tracker.add(7, &marked, &READY);
+    let end = project.work(7, IssueCaller::Poller).await;
+    assert!(matches!(end, IssueEnd::NeedsAttention { .. }), "{end:?}");
+    let body = project.tracker.body(7);
+    assert!(!body.contains("[done]"), "{body}");
+}
+
+#[tokio::test]
+async fn a_box_that_the_clean_room_reopens_loses_its_mark() {
+    // The check needs a file that git ignores, so it succeeds in the sandbox only.
+    let script = "cat >/dev/null\necho ignored.txt >.gitignore\ntouch ignored.txt\ngit add .gitignore\n\
+                  git -c user.name=a -c user.email=a@localhost commit --quiet --message 'Ignore it'\n\
+                  sed -i 's/^### Step 1.*/& [done]/' .ralph/spec.md\n";
+    let project = IssueProject::new(script).await;
+    let one = "branch: a/b\n### Step 1: One\n\nVerify: `test -e ignored.txt`\n";
+    project.tracker.add(7, one, &READY);
+    let mut options = options();
+    options.limits.max_iterations = Some(1);
+    let front_end = RecordingFrontEnd::default();
+    let (_interrupt, interrupted) = watch::channel(false);
+    let (repository, caller) = ((&project.repository, 7), IssueCaller::Poller);
+    let work = work_on_issue(repository, caller, &options, &front_end, interrupted);
+    let end = Box::pin(work).await.unwrap();
+    assert!(matches!(end, IssueEnd::Failed { .. }), "{end:?}");
+    let body = project.tracker.body(7);
+    assert!(!body.contains("[done]"), "{body}");
+}
+
+#[tokio::test]
+async fn edits_between_a_read_and_a_write_stay() {
+    let project = IssueProject::new(DILIGENT).await;
+    project.tracker.add(7, TWO_STEPS, &READY);
+    let edits: Vec<String> = (0..6).map(|at| format!("\nKeep {at}.\n")).collect();
+    *project.tracker.edits.lock().unwrap() = edits.clone();
+    let end = project.work(7, IssueCaller::Poller).await;
+    assert!(matches!(end, IssueEnd::Done { .. }), "{end:?}");
+    let body = project.tracker.body(7).replace("\r\n", "\n");
+    for edit in &edits {
+        assert!(body.contains(edit.trim()), "{edit} is lost: {body}");
+    }
+    assert_eq!(body.matches("[done]").count(), 2, "{body}");
+    assert!(project.tracker.edits.lock().unwrap().is_empty());
 }

@@ -1,3 +1,4 @@
+mod claims;
 mod fixture;
 mod lifecycle;
 mod polling;

@@ -17,13 +17,19 @@ fn settings(engine: EngineKind) -> SpecTask {
 }
 
 #[test]
-fn the_open_steps_become_boxes() {
+fn every_step_becomes_a_box() {
     for engine in [EngineKind::Agent, EngineKind::Actions] {
         let text = spec_task(&spec(BODY), &settings(engine)).unwrap();
         let task = TaskFile::parse(text.as_bytes()).unwrap();
         let ids: Vec<&str> = task.checkboxes.iter().map(|it| it.id.as_str()).collect();
-        assert_eq!(ids, ["S2", "S3"]);
-        assert_eq!(task.checkboxes[0].text, "Add tests");
+        assert_eq!(
+            ids,
+            ["S1", "S2", "S3"],
+            "a mark of an earlier run does not count"
+        );
+        assert_eq!(task.checkboxes[0].verify, ["pytest -k greet"]);
+        assert_eq!(task.checkboxes[1].text, "Add tests");
+        assert!(!text.contains("[done]"), "{text}");
         assert_eq!(task.contract.branch(None), "feat/greet");
         assert_eq!(task.contract.base_branch.as_ref().unwrap().as_str(), "main");
         assert_eq!(task.contract.test_command.as_deref(), Some("make \"test\""));
@@ -32,10 +38,9 @@ fn the_open_steps_become_boxes() {
         assert_eq!(task.title.as_deref(), Some("Spec: Greeting"));
         assert_eq!(text.contains("Python 3."), engine == EngineKind::Actions);
     }
-    let open = BODY.replace(" [done]", "");
-    let text = spec_task(&spec(&open), &settings(EngineKind::Agent)).unwrap();
-    let task = TaskFile::parse(text.as_bytes()).unwrap();
-    assert_eq!(task.checkboxes[0].verify, ["pytest -k greet"]);
+    let spec = spec(BODY);
+    assert_eq!(spec.done_steps(), ["1"]);
+    assert_eq!(spec.text_for_run(), BODY.replace(" [done]", ""));
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn a_humans_edit_stays_and_keeps_marks_and_notes() {
     record.record_written(&ours);
     assert_eq!(record.reconcile(&ours, &ours).body, None);
 
-    let edited = BODY
+    let edited = ours
         .replace("Python 3.", "Python 3.14.")
         .replace("## Conventions", "### Step 4: Docs\n\n## Conventions");
     let write = record.reconcile(&ours, &edited);
@@ -155,6 +155,80 @@ fn a_humans_edit_stays_and_keeps_marks_and_notes() {
             lines: vec!["uses pytest".into()]
         }]
     );
+}
+
+#[test]
+fn the_run_decides_about_marks_and_a_human_takes_them_back() {
+    let open = BODY.replace(" [done]", "");
+    let run = |done: &[&str]| {
+        SpecDocument::parse(&open)
+            .with_done(&["1".into(), "2".into()], |number| done.contains(&number))
+    };
+    let edit = |text: &str| text.replace("Python 3.", "Python 3.14.");
+    let marks = |write: &SpecWrite, before: &str| {
+        let body = write.body.clone().unwrap_or_else(|| before.to_owned());
+        let document = SpecDocument::parse(&body);
+        let done = document
+            .steps()
+            .iter()
+            .filter(|step| step.mark == StepMark::Done);
+        done.map(|step| step.number.clone()).collect::<Vec<_>>()
+    };
+    // The clean room takes a mark back, after an edit too.
+    let mut record = SpecRecord::new(&open);
+    record.record_written(&run(&["1", "2"]));
+    let edited = edit(&run(&["1", "2"]));
+    let write = record.reconcile(&run(&["2"]), &edited);
+    assert_eq!(marks(&write, &edited), ["2"]);
+    assert!(write.reopened.is_empty());
+    // A human's mark is no verification.
+    let mut record = SpecRecord::new(&open);
+    let edited = edit(&run(&["2"]));
+    assert_eq!(
+        marks(&record.reconcile(&run(&["1"]), &edited), &edited),
+        ["1"]
+    );
+    // A human removes a mark, and adds it again.
+    let mut record = SpecRecord::new(&open);
+    record.record_written(&run(&["1", "2"]));
+    let write = record.reconcile(&run(&["1", "2"]), &run(&["2"]));
+    assert_eq!(write.reopened, ["1"]);
+    assert_eq!(write.body, None, "the removal stays");
+    record.record_written(&run(&["2"]));
+    let write = record.reconcile(&run(&["1", "2"]), &run(&["2"]));
+    assert_eq!((write.reopened.len(), write.is_edited), (1, false));
+    let write = record.reconcile(&run(&["1", "2"]), &run(&["1", "2"]));
+    assert_eq!((write.reopened.len(), write.is_edited), (0, true));
+}
+
+#[test]
+fn text_of_the_agent_has_no_effect_on_the_host() {
+    let copy = BODY
+        .replace(
+            "### Step 2: Add tests",
+            "### Step 2: Add tests [blocked: see #12, a <b>@octocat]",
+        )
+        .replace(
+            "- greets everybody\n",
+            "- greets everybody\nfixes #12 <img src=x>\n",
+        );
+    let accepted = accept(&copy);
+    let known = SpecDocument::parse(&accepted.text);
+    let step = known.step("2").unwrap();
+    assert_eq!(
+        step.mark,
+        StepMark::Blocked("see #\u{200b}12, a &lt;b>@\u{200b}octocat".into())
+    );
+    assert_eq!(step.notes, ["fixes #\u{200b}12 &lt;img src=x>"]);
+    let human = accepted.text.lines().filter(|line| !line.starts_with('>'));
+    for line in BODY.lines().filter(|line| !line.contains("Step 2")) {
+        assert!(human.clone().any(|kept| kept == line), "{line}");
+    }
+    for again in [&accepted.text, &copy] {
+        let again = known.accept_edits(again);
+        assert_eq!(again.blocked, None, "it is reported once");
+        assert_eq!(again.text, accepted.text, "it is converted once");
+    }
 }
 
 #[test]

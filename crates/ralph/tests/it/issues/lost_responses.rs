@@ -7,9 +7,10 @@ use ralph_test::{FaultRule, GitHubFault};
 use super::fixture::{DILIGENT, IssueTest, TWO_STEPS};
 
 /// The changes after which the process is killed: the start of the request, and the number of earlier ones.
-const CHANGES: [(&str, usize); 8] = [
+const CHANGES: [(&str, usize); 9] = [
     // The claim.
     ("POST /repos/octo/app/issues/1/labels", 0),
+    ("DELETE /repos/octo/app/issues/1/labels/", 0),
     ("POST /repos/octo/app/issues/1/comments", 0),
     ("POST /repos/octo/app/pulls", 0),
     // The marks of a step.
