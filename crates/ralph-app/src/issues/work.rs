@@ -167,22 +167,8 @@ impl IssueWork<'_> {
             return Ok(end);
         }
         let existing = self.existing_run(status).await?;
-        match &existing {
-            ExistingRun::Held(run) => return Ok(refused_for_run(self.issue.number, run)),
-            ExistingRun::Foreign => {
-                return Ok(refused(
-                    format!("issue #{} is in progress", self.issue.number),
-                    "another machine works on it, or its process ended there",
-                    format!(
-                        "continue it there, or start over: replace the label `{}` by `{}`",
-                        labels.in_progress, labels.ready
-                    ),
-                ));
-            }
-            ExistingRun::Unsettled(..)
-            | ExistingRun::Unfinished(_)
-            | ExistingRun::Claimed
-            | ExistingRun::None => {}
+        if let Some(end) = self.reject_run(&existing) {
+            return Ok(end);
         }
         if let ExistingRun::Unsettled(dir, mut record) = existing {
             return Box::pin(settle(self.repository, &dir, &mut record, self.front_end)).await;
@@ -217,6 +203,28 @@ impl IssueWork<'_> {
             ));
         }
         Box::pin(self.work_on_run(existing, &spec)).await
+    }
+
+    /// Refuses an issue that another process works on.
+    fn reject_run(&self, existing: &ExistingRun) -> Option<IssueEnd> {
+        match existing {
+            ExistingRun::Held(run) => Some(refused_for_run(self.issue.number, run)),
+            ExistingRun::Foreign => {
+                let labels = self.repository.labels();
+                Some(refused(
+                    format!("issue #{} is in progress", self.issue.number),
+                    "another machine works on it, or its process ended there",
+                    format!(
+                        "continue it there, or start over: replace the label `{}` by `{}`",
+                        labels.in_progress, labels.ready
+                    ),
+                ))
+            }
+            ExistingRun::Unsettled(..)
+            | ExistingRun::Unfinished(_)
+            | ExistingRun::Claimed
+            | ExistingRun::None => None,
+        }
     }
 
     /// Refuses an issue that must not be touched.
