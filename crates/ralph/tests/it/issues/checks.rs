@@ -22,7 +22,7 @@ const LOG: &str = "compiling\nlint: E-4711: `2.txt` has no final word\n";
 
 fn checked(script: &str) -> IssueTest {
     let test = IssueTest::new(script);
-    let ci = "[ci]\nrequired = true\ninterval = \"1s\"\ngrace = \"1h\"\ntimeout = \"1h\"\n";
+    let ci = "[ci]\nrequired = true\ninterval = \"1s\"\ngrace = \"30s\"\ntimeout = \"1h\"\n";
     test.remote.project.configure("ralph.toml", ci);
     test
 }
