@@ -72,8 +72,10 @@ async fn list(
 #[serde(deny_unknown_fields)]
 struct NewRun {
     /// The directory whose configuration counts, and to which `file` is relative.
+    #[schema(value_type = String)]
     directory: PathBuf,
     /// The task file.
+    #[schema(value_type = String)]
     file: PathBuf,
 }
 
