@@ -104,6 +104,15 @@ impl AppError {
         Some(first)
     }
 
+    /// Returns the failed operation and its cause in one text.
+    pub fn cause(&self) -> String {
+        if self.why.is_empty() {
+            self.what.clone()
+        } else {
+            format!("{}: {}", self.what, self.why)
+        }
+    }
+
     /// Returns the error with secrets redacted: arguments and file names may contain one.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> Self {

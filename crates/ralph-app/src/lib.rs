@@ -18,11 +18,13 @@
 //! - [`results`] shows, merges and discards the results of a run.
 //! - [`scm`] finds the credential of a source host and checks a repository there.
 //! - [`prune`] removes stale sandboxes, [`checks`] contains preflight and selftest.
-//! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages.
+//! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages, [`duration`]
+//!   parses durations.
+//! - [`models`] lists and tests model profiles, [`inventory`] lists agents, credentials and repositories.
 //!
 //! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`,
 //! `typed_hosts`, `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
-//! `prune`, `scm`, `steering`, `results`, `runs`, `checks`, `new_task`, `issues`.
+//! `prune`, `scm`, `steering`, `results`, `runs`, `models`, `checks`, `new_task`, `inventory`, `issues`.
 
 pub mod agent;
 mod app;
@@ -30,12 +32,15 @@ pub mod checks;
 pub mod clock;
 mod clone_origin;
 pub mod config;
+pub mod duration;
 mod error;
 pub mod follow;
 pub mod format;
 pub mod gate;
 pub mod image;
+pub mod inventory;
 pub mod issues;
+pub mod models;
 pub mod new_task;
 pub mod planning;
 pub mod providers;

@@ -8,6 +8,7 @@
 //! - [`follow_issue`] does the same for a run that another command continues.
 //! - [`poll_issues`] looks for ready issues, unblocks those whose dependencies are done, and continues those that
 //!   an earlier process of this machine left.
+//! - [`IssueOverview`] lists the issues with what each waits for.
 //! - [`IssueFrontEnd`] shows the progress and drives the runs.
 
 mod claim;
@@ -16,6 +17,7 @@ mod comments;
 mod dependencies;
 mod error;
 mod front_end;
+mod overview;
 mod poll;
 mod records;
 mod repository;
@@ -28,6 +30,7 @@ mod work;
 mod write_back;
 
 pub use front_end::{IssueEnd, IssueEvent, IssueFrontEnd, WaitingIssue};
+pub use overview::{IssueEntry, IssueEntryStatus, IssueOverview};
 pub use poll::{PollEnd, PollOptions, poll_issues};
 pub use repository::IssueRepository;
 pub use resumed_run::follow_issue;

@@ -37,6 +37,13 @@ impl IssueRepository {
     /// there names the repository on the source host. A repository on a source host needs no clone; its settings
     /// are those of the working directory.
     pub async fn open(named: Option<&str>, app: &App) -> Result<Self, AppError> {
+        let repository = Self::open_read_only(named, app).await?;
+        repository.create_labels().await?;
+        Ok(repository)
+    }
+
+    /// Opens the repository without creating its labels, to list its issues.
+    pub async fn open_read_only(named: Option<&str>, app: &App) -> Result<Self, AppError> {
         let named = named.map(|named| find_address(named, app.environment()));
         let named = named.transpose()?;
         if let Some(address) = &named {
@@ -55,11 +62,21 @@ impl IssueRepository {
         let app = app.in_directory(&directory);
         let tracker = connect(&address, &app).await?.issues?;
         let source = RepoAddress::Remote(address.clone());
-        Self::with_tracker((source, address), tracker, app).await
+        Self::connected((source, address), tracker, app).await
     }
 
-    /// Connects a repository to an issue tracker.
+    /// Connects a repository to an issue tracker, and creates its labels.
     pub(super) async fn with_tracker(
+        addresses: (RepoAddress, RemoteRepo),
+        tracker: Arc<dyn IssueTracker>,
+        app: App,
+    ) -> Result<Self, AppError> {
+        let repository = Self::connected(addresses, tracker, app).await?;
+        repository.create_labels().await?;
+        Ok(repository)
+    }
+
+    async fn connected(
         (source, address): (RepoAddress, RemoteRepo),
         tracker: Arc<dyn IssueTracker>,
         app: App,
@@ -67,7 +84,7 @@ impl IssueRepository {
         let settings = app.settings()?.issues;
         let authors = authors(&settings, &*tracker).await?;
         let records = IssueRecords::new(&app.state_dir()?, &address);
-        let repository = Self {
+        Ok(Self {
             app,
             address,
             source,
@@ -75,9 +92,7 @@ impl IssueRepository {
             settings,
             records,
             authors,
-        };
-        repository.create_labels().await?;
-        Ok(repository)
+        })
     }
 
     /// Returns `owner/name`.

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::request::{RunRequest, TASK_FILE};
 use super::sandbox_choice;
@@ -33,7 +35,54 @@ pub struct EffectiveSetting {
     pub refused: Option<String>,
 }
 
+/// A setting as JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct SettingEntry {
+    /// The dotted key of `ralph.toml`, or the name of a variable without such a key.
+    pub key: String,
+    pub value: Value,
+    pub source: SettingSource,
+    pub file: Option<String>,
+    pub variable: Option<String>,
+    /// The values of the repository that wait for the user's approval.
+    pub pending: Vec<String>,
+    /// The value of the repository that only the user's own file may set.
+    pub refused: Option<String>,
+}
+
+/// The layer that a setting comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SettingSource {
+    Default,
+    User,
+    Project,
+    Environment,
+    Dotenv,
+}
+
 impl EffectiveSetting {
+    /// Returns the setting as JSON, with a value of [`Self::listed_value`] or in full.
+    pub fn entry(&self, value: Value) -> SettingEntry {
+        let path = |path: &Path| Some(path.display().to_string());
+        let (source, file, variable) = match &self.origin {
+            ValueOrigin::Default => (SettingSource::Default, None, None),
+            ValueOrigin::UserFile(file) => (SettingSource::User, path(file), None),
+            ValueOrigin::ProjectFile(file) => (SettingSource::Project, path(file), None),
+            ValueOrigin::Environment(name) => (SettingSource::Environment, None, Some(name)),
+            ValueOrigin::Dotenv(name) => (SettingSource::Dotenv, None, Some(name)),
+        };
+        SettingEntry {
+            key: self.key.clone(),
+            value,
+            source,
+            file,
+            variable: variable.map(|name| (*name).to_owned()),
+            pending: self.pending.clone(),
+            refused: self.refused.clone(),
+        }
+    }
+
     /// Returns the value for a list of all settings: of a webhook only the server, because the rest
     /// of its address may be a credential.
     pub fn listed_value(&self) -> Value {

@@ -26,9 +26,10 @@ pub mod secrets;
 mod setup;
 mod source_repository;
 mod task_file;
+mod task_lint;
 pub mod worker;
 
-pub use effective_settings::{EffectiveSetting, effective_settings};
+pub use effective_settings::{EffectiveSetting, SettingEntry, SettingSource, effective_settings};
 pub use plan::{PlanPurpose, PlannedRun, model_choice, plan_run, require_git};
 pub(crate) use plan::{provider_errors, random_number, resolve_model};
 pub(crate) use remote_source::find_remote;
@@ -38,3 +39,4 @@ pub use sandbox_choice::unavailable_sandbox;
 pub use source_repository::{SourceRepository, commit_at, local_path, parse_address, top_level};
 pub(crate) use source_repository::{base_commit, current_branch, find_address, free_branch};
 pub use task_file::{describe_finding, read_bytes, read_task, read_task_bytes};
+pub use task_lint::lint_task;

@@ -116,7 +116,7 @@ pub(crate) async fn plan_for_run(
 
 /// Returns the unreachable hosts that files of the project name at a commit. They are only
 /// suggestions, so a file that cannot be read is logged and left out.
-async fn suggest_hosts(
+pub(crate) async fn suggest_hosts(
     policy: &EgressPolicy,
     repository: &Path,
     commit: &CommitId,

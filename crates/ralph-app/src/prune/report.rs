@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use ralph_core::ports::ProviderProblem;
 use ralph_providers::sandbox::{DockerProvider, UnusedVolume};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::inventory::SandboxInventory;
 use super::retention::{OrphanPolicy, RetentionPolicy};
@@ -19,7 +20,7 @@ use crate::providers::{LocalOrDocker, Providers};
 const CREATION_GRACE: SignedDuration = SignedDuration::from_mins(10);
 
 /// The result of pruning.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 pub struct PruneReport {
     pub dry_run: bool,
     /// Removed items; in a dry run, stale items.
@@ -36,8 +37,9 @@ pub struct PruneReport {
 }
 
 /// A sandbox or another item of ralph.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct PruneEntry {
+    #[schema(value_type = String)]
     pub provider: &'static str,
     /// The sandbox or volume.
     pub id: String,

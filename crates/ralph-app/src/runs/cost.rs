@@ -9,13 +9,14 @@ use ralph_core::money::Usd;
 use ralph_core::spending::{self, ModelCharge};
 use ralph_engine::journal;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::summary::TokenTotals;
 use crate::app::App;
 use crate::error::AppError;
 
 /// How charges are grouped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CostGrouping {
     /// By run.
@@ -29,7 +30,7 @@ pub enum CostGrouping {
 }
 
 /// The cost of all runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct CostReport {
     pub by: CostGrouping,
     /// Older charges are left out.
@@ -42,7 +43,7 @@ pub struct CostReport {
 }
 
 /// The cost of one run, day, repository or model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct CostRow {
     pub key: String,
     #[serde(flatten)]
@@ -50,7 +51,7 @@ pub struct CostRow {
 }
 
 /// The sums of charges.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
 pub struct CostTotals {
     /// The number of runs with a charge.
     pub runs: u64,

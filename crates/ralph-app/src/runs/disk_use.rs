@@ -10,6 +10,7 @@ use ralph_engine::durable::{self, StoreError};
 use ralph_engine::setup::{SetupGarbage, SetupGarbageScope, SetupRunState, setup_disk_use};
 use ralph_engine::store::{RunDir, StateDir};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::removal::{self, REMOVED_SUFFIX, RemovalGuard, disk_use, keep_reason};
 use super::shared_objects::{self, SharedObjects};
@@ -31,7 +32,7 @@ pub enum GcMode {
 }
 
 /// What happens to a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "verdict", content = "why", rename_all = "snake_case")]
 pub enum GcVerdict {
     /// It is removed, or would be.
@@ -43,10 +44,12 @@ pub enum GcVerdict {
 }
 
 /// A run and its disk space.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct GcEntry {
+    #[schema(value_type = String)]
     pub run: RunId,
     pub task_id: Option<String>,
+    #[schema(value_type = String)]
     pub status: &'static str,
     /// The disk space of its directory.
     pub bytes: u64,
@@ -59,7 +62,7 @@ pub struct GcEntry {
 }
 
 /// The runs of the state directory, oldest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct GcReport {
     pub dry_run: bool,
     pub runs: Vec<GcEntry>,

@@ -3,21 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ralph_core::event::{Event, JournalRecord, RunEvent};
+use ralph_core::event::{Event, RunEvent};
 use ralph_core::id::RunId;
-use ralph_core::state::RunState;
 use ralph_engine::store::{RunDir, StateDir};
 use serde::Serialize;
+use utoipa::ToSchema;
 
+use super::activity_label::activity_label;
 use super::summary::RunSummary;
 use crate::error::AppError;
 use crate::follow::JournalFollower;
 
-/// Describes what a run does after a record; `None` if it does nothing.
-pub type DescribeActivity<'a> = &'a dyn Fn(&JournalRecord, &RunState) -> Option<String>;
-
 /// An unfinished run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RunActivity {
     #[serde(flatten)]
     pub summary: RunSummary,
@@ -53,7 +51,6 @@ impl FollowedRuns {
         &mut self,
         state: &StateDir,
         now: jiff::Timestamp,
-        describe: DescribeActivity<'_>,
     ) -> Result<Vec<RunActivity>, AppError> {
         let mut activities = Vec::new();
         for id in state.runs()?.into_iter().rev() {
@@ -62,7 +59,7 @@ impl FollowedRuns {
             }
             let run = self.runs.entry(id.clone());
             let run = run.or_insert_with(|| FollowedRun::new(state.run(&id)));
-            if let Err(error) = run.read(describe) {
+            if let Err(error) = run.read() {
                 tracing::debug!(%error, "cannot read run `{id}`");
                 self.runs.remove(&id);
                 self.unreadable.insert(id);
@@ -96,14 +93,14 @@ impl FollowedRun {
         }
     }
 
-    fn read(&mut self, describe: DescribeActivity<'_>) -> Result<(), AppError> {
+    fn read(&mut self) -> Result<(), AppError> {
         let activity = &mut self.activity;
         self.journal.read_new(&mut |record, state| {
             // A periodic record does not change what the run does.
             if record.event == Event::Run(RunEvent::StillActive {}) {
                 return;
             }
-            let label = describe(record, state);
+            let label = activity_label(record, state);
             if activity.as_ref().map(|(label, _)| label) != label.as_ref() {
                 *activity = label.map(|label| (label, record.at));
             }

@@ -10,6 +10,7 @@
 //! - [`OrphanedRuns`] finds runs whose directory is gone, [`inspect_orphan`] rebuilds one.
 //! - [`RunSummary`] and [`SteeringDetails`] describe a run, [`FollowedRuns`] all unfinished ones.
 
+mod activity_label;
 mod adopt;
 mod approval;
 mod continue_run;
@@ -31,6 +32,7 @@ mod steering_details;
 mod summary;
 mod unfinished_run;
 
+pub use activity_label::{action_label, activity_label, asking_label, working_label};
 pub use adopt::{AdoptedContract, AdoptionOptions, PendingAdoption, inspect_orphan};
 pub use approval::{ApprovalMode, StartQuestions, confirm_sandbox, require_approval};
 pub use continue_run::prepare_continue;
@@ -40,7 +42,7 @@ pub use details::{
     BudgetEntry, CheckboxEntry, FallbackAgentDetails, RunBudgets, RunDetails, VerifiedCommit,
 };
 pub use disk_use::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
-pub use followed_runs::{DescribeActivity, FollowedRuns, RunActivity};
+pub use followed_runs::{FollowedRuns, RunActivity};
 pub use notify::Notifier;
 pub use orphans::{ORPHANED, OrphanedRun, OrphanedRuns, SavedRun};
 pub use ralph_engine::setup::SetupGarbageScope;

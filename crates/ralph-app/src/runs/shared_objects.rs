@@ -8,19 +8,21 @@ use ralph_engine::durable;
 use ralph_engine::git::{GitError, MirrorRemoval, RepositoryMirror};
 use ralph_engine::journal::RunOutline;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::removal::{REMOVED_SUFFIX, disk_use};
 use crate::error::AppError;
 use crate::providers::Providers;
 
 /// The shared objects of one repository's runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SharedObjects {
     /// The name of their directory in `repos`.
     pub name: String,
     /// The repository, if a run names it.
     pub repo: Option<String>,
     /// The runs that borrow from it.
+    #[schema(value_type = Vec<String>)]
     pub runs: Vec<RunId>,
     pub bytes: u64,
     /// Whether they are removed, or would be, because no run is left.

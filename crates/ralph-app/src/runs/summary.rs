@@ -7,6 +7,7 @@ use ralph_core::state::RunState;
 use ralph_engine::journal::{JournalError, RunOutline};
 use ralph_engine::store::RunDir;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// The status of a run whose process died during its work.
 pub const INTERRUPTED: &str = "interrupted";
@@ -16,15 +17,18 @@ pub const DAMAGED: &str = "damaged";
 pub const NEEDS_UPGRADE: &str = "needs_upgrade";
 
 /// A summary of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RunSummary {
+    #[schema(value_type = String)]
     pub id: RunId,
     /// The task; `None` only if the journal's first record cannot be read.
     pub task_id: Option<String>,
     /// The status in one word.
+    #[schema(value_type = String)]
     pub status: &'static str,
     /// The reason for the status, if there is one.
     pub reason: Option<String>,
+    #[schema(value_type = Option<String>)]
     pub engine: Option<EngineKind>,
     pub sandbox: Option<String>,
     /// The last iteration that was started.
@@ -49,7 +53,7 @@ pub struct RunSummary {
 }
 
 /// The tokens of all model calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TokenTotals {
     /// The tokens of the prompts.
     pub input: u64,
@@ -58,10 +62,11 @@ pub struct TokenTotals {
 }
 
 /// A summary of a pull request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PullRequestSummary {
     pub number: u64,
     pub url: String,
+    #[schema(value_type = String)]
     pub state: PullState,
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 use ralph_core::budget::BudgetLimits;
 use ralph_core::money::Usd;
 
-use super::duration;
+use ralph_app::duration;
 
 /// Budgets that replace those of the task.
 #[derive(Debug, Clone, Args)]

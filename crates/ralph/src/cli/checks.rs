@@ -1,11 +1,8 @@
 //! The output of `preflight` and `selftest`: a line per check and a summary.
 
-use std::fmt;
-
 use ralph_app::AppError;
-use ralph_app::checks::{CheckOutcome, CheckSink};
+use ralph_app::checks::{CheckCounts, CheckEntry, CheckOutcome, CheckSink, CheckSummary};
 use ralph_core::secret::Redactor;
-use serde_json::{Value, json};
 
 use super::context::Context;
 use super::exit::ExitCode;
@@ -48,11 +45,14 @@ impl CheckReport {
         let counts = CheckCounts::from_outcomes(self.results.iter().map(|(_, outcome)| outcome));
         let is_green = counts.is_green();
         if self.is_json {
-            self.output.print_json(&json!({
-                "ok": is_green,
-                "checks": self.results.iter().map(|(name, outcome)| check_json(name, outcome)).collect::<Vec<_>>(),
-                "notes": self.notes,
-            }))?;
+            let results = self.results.iter();
+            self.output.print_json(&CheckSummary {
+                ok: is_green,
+                checks: results
+                    .map(|(name, outcome)| CheckEntry::new(name, outcome))
+                    .collect(),
+                notes: self.notes,
+            })?;
         } else {
             let summary = format!("ralph: {} complete — {counts}", self.command);
             self.print(&[StyledLine::from_text(&summary)])?;
@@ -62,51 +62,6 @@ impl CheckReport {
         } else {
             ExitCode::Runtime
         })
-    }
-}
-
-/// The numbers of checks by outcome.
-#[derive(Debug, Default)]
-struct CheckCounts {
-    passed: usize,
-    failed: usize,
-    not_run: usize,
-}
-
-impl CheckCounts {
-    fn from_outcomes<'a>(outcomes: impl Iterator<Item = &'a CheckOutcome>) -> Self {
-        let mut counts = Self::default();
-        for outcome in outcomes {
-            match outcome {
-                CheckOutcome::Passed(_) => counts.passed += 1,
-                CheckOutcome::Failed(_) => counts.failed += 1,
-                CheckOutcome::NotRun(_) => counts.not_run += 1,
-            }
-        }
-        counts
-    }
-
-    fn is_green(&self) -> bool {
-        self.failed == 0 && self.not_run == 0
-    }
-}
-
-impl fmt::Display for CheckCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            passed,
-            failed,
-            not_run,
-        } = self;
-        let all = passed + failed + not_run;
-        if self.is_green() {
-            return write!(f, "all {all} checks passed");
-        }
-        write!(f, "{failed}/{all} checks failed")?;
-        match not_run {
-            0 => Ok(()),
-            not_run => write!(f, ", {not_run} not run"),
-        }
     }
 }
 
@@ -137,7 +92,7 @@ fn check_lines(name: &str, outcome: &CheckOutcome) -> Vec<StyledLine> {
         CheckOutcome::Failed(problems) => problems
             .iter()
             .map(|error| {
-                let text = format!("{} — {}", cause(error), error.fix);
+                let text = format!("{} — {}", error.cause(), error.fix);
                 line(Tone::Bad, "FAIL", &text)
             })
             .collect(),
@@ -145,48 +100,10 @@ fn check_lines(name: &str, outcome: &CheckOutcome) -> Vec<StyledLine> {
     }
 }
 
-/// Returns the problem and its cause in one text.
-fn cause(error: &AppError) -> String {
-    if error.why.is_empty() {
-        error.what.clone()
-    } else {
-        format!("{}: {}", error.what, error.why)
-    }
-}
-
-fn check_json(name: &str, outcome: &CheckOutcome) -> Value {
-    let problem = |error: &AppError| json!({"what": cause(error), "fix": error.fix});
-    let (status, detail, problems) = match outcome {
-        CheckOutcome::Passed(detail) => ("pass", Some(detail), Vec::new()),
-        CheckOutcome::Failed(problems) => ("fail", None, problems.iter().map(problem).collect()),
-        CheckOutcome::NotRun(why) => ("not_run", Some(why), Vec::new()),
-    };
-    json!({"name": name, "status": status, "detail": detail, "problems": problems})
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::terminal::styled_line::Colour;
-
-    #[test]
-    fn the_summary_counts_failures_and_checks_that_were_not_run() {
-        let passed = || CheckOutcome::Passed(String::new());
-        let failed = || CheckOutcome::Failed(Vec::new());
-        let not_run = || CheckOutcome::NotRun(String::new());
-        for (outcomes, summary) in [
-            (vec![passed(), passed()], "all 2 checks passed"),
-            (vec![passed(), failed()], "1/2 checks failed"),
-            (vec![passed(), not_run()], "0/2 checks failed, 1 not run"),
-            (
-                vec![failed(), not_run(), not_run()],
-                "1/3 checks failed, 2 not run",
-            ),
-        ] {
-            let counts = CheckCounts::from_outcomes(outcomes.iter());
-            assert_eq!(counts.to_string(), summary);
-        }
-    }
 
     #[test]
     fn a_line_per_problem() {
@@ -210,14 +127,5 @@ mod tests {
   NOT RUN: git — no engine answers
 "]]
         );
-        let values: Vec<Value> = outcomes
-            .iter()
-            .map(|outcome| check_json("git", outcome))
-            .collect();
-        assert_eq!(
-            values[1]["problems"],
-            json!([{"what": "one", "fix": "fix it"}, {"what": "two\n\u{1b}[31m", "fix": "fix it"}])
-        );
-        assert_eq!(values[2]["status"], "not_run");
     }
 }

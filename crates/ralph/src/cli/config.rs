@@ -4,9 +4,9 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use ralph_app::AppError;
 use ralph_app::config::ValueOrigin;
-use ralph_app::planning::{EffectiveSetting, effective_settings};
+use ralph_app::planning::{EffectiveSetting, SettingEntry, effective_settings};
 use ralph_core::task::nearest;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::context::Context;
 use super::exit::ExitCode;
@@ -46,15 +46,15 @@ pub(super) fn run(args: &ConfigArgs, context: &Context) -> Result<ExitCode, AppE
         Some(ConfigCommand::Get { key, json }) => {
             let setting = find(&settings, key)?;
             if *json {
-                output.print_json(&entry(setting, &setting.value))?;
+                output.print_json(&setting.entry(setting.value.clone()))?;
             } else {
                 output.print_text(&format!("{}\n", sanitize::line(&raw(&setting.value))))?;
             }
         }
         None if args.json => {
-            let entries: Vec<Value> = settings
+            let entries: Vec<SettingEntry> = settings
                 .iter()
-                .map(|setting| entry(setting, &setting.listed_value()))
+                .map(|setting| setting.entry(setting.listed_value()))
                 .collect();
             output.print_json(&entries)?;
         }
@@ -95,25 +95,6 @@ fn raw(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn entry(setting: &EffectiveSetting, value: &Value) -> Value {
-    let (source, file, variable) = match &setting.origin {
-        ValueOrigin::Default => ("default", None, None),
-        ValueOrigin::UserFile(path) => ("user", Some(path), None),
-        ValueOrigin::ProjectFile(path) => ("project", Some(path), None),
-        ValueOrigin::Environment(name) => ("environment", None, Some(name)),
-        ValueOrigin::Dotenv(name) => ("dotenv", None, Some(name)),
-    };
-    json!({
-        "key": setting.key,
-        "value": value,
-        "source": source,
-        "file": file.map(|path| path.display().to_string()),
-        "variable": variable,
-        "pending": setting.pending,
-        "refused": setting.refused,
-    })
 }
 
 /// Returns the lines of a setting: its value and source, and values of the repository that are not

@@ -10,9 +10,9 @@ use ralph_app::runs::{CostGrouping, CostReport, CostTotals, cost_report};
 use ralph_core::money::Usd;
 
 use super::context::Context;
-use super::duration;
 use super::exit::ExitCode;
 use crate::terminal::styled_line::{StyledLine, Tone};
+use ralph_app::duration;
 
 /// Arguments of `cost`.
 #[derive(Debug, Args)]

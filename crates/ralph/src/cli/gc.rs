@@ -10,11 +10,11 @@ use ralph_app::runs::{
 };
 
 use super::context::Context;
-use super::duration;
 use super::exit::ExitCode;
 use super::runs::status_tone;
 use crate::terminal::styled_line::{StyledLine, Tone};
 use crate::terminal::width;
+use ralph_app::duration;
 
 /// The widths of the columns before the verdict.
 const SIZE_WIDTH: usize = 10;

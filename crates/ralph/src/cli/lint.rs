@@ -7,10 +7,8 @@ use ralph_app::AppError;
 use ralph_app::config::RegularFileError;
 use ralph_app::format;
 use ralph_app::planning::TASK_FILE;
-use ralph_app::planning::{model_choice, read_task_bytes, unavailable_sandbox};
-use ralph_core::lint::{self, LintFinding, LintSeverity};
-use ralph_core::plan::EngineKind;
-use ralph_core::task::TaskFile;
+use ralph_app::planning::{lint_task, read_task_bytes};
+use ralph_core::lint::{LintFinding, LintSeverity};
 use serde_json::json;
 
 use super::context::Context;
@@ -32,16 +30,7 @@ pub(super) struct LintArgs {
 pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppError> {
     let name = args.file.display().to_string();
     let findings = match read_task_bytes(&args.file, &context.app) {
-        Ok(bytes) => {
-            let report = lint::check(&bytes);
-            let mut findings = report.findings;
-            if let Some(task) = &report.task {
-                findings.extend(unavailable_sandbox(task));
-                findings.extend(unknown_price(task, context));
-            }
-            findings.sort_by_key(|finding| (finding.line, finding.column, finding.severity));
-            findings
-        }
+        Ok(bytes) => lint_task(&bytes, &context.app),
         Err(error) if error.is_missing() => {
             if !args.json {
                 return Err(AppError::runtime(
@@ -79,18 +68,6 @@ pub(super) fn run(args: &LintArgs, context: &Context) -> Result<ExitCode, AppErr
     } else {
         ExitCode::Runtime
     })
-}
-
-/// Returns a finding if the task has a cost limit and its model has no price. Ignores a profile that
-/// does not exist here, and the models of agents, whose calls the gate charges.
-fn unknown_price(task: &TaskFile, context: &Context) -> Option<LintFinding> {
-    if task.contract.engine == EngineKind::Agent {
-        return None;
-    }
-    let Ok(choice) = model_choice(None, None, Some(task), &context.app) else {
-        return None;
-    };
-    lint::unenforceable_cost_limit(task, &choice.model, choice.price.as_ref())
 }
 
 fn count_severity(findings: &[LintFinding], severity: LintSeverity) -> usize {

@@ -32,7 +32,6 @@ mod diff;
 mod discard;
 mod dispatch;
 mod drive;
-mod duration;
 mod exit;
 mod export;
 mod gc;

@@ -16,9 +16,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
 use super::dispatch::block_on;
-use super::duration;
 use super::exit::ExitCode;
 use crate::terminal::styled_line::StyledLine;
+use ralph_app::duration;
 
 /// Arguments of `proxy`.
 #[derive(Debug, Args)]

@@ -8,9 +8,9 @@ use ralph_app::providers::LocalOrDocker;
 use ralph_app::prune::{OrphanPolicy, PruneEntry, PruneReport, PruneRequest, prune_sandboxes};
 
 use super::context::Context;
-use super::duration;
 use super::exit::ExitCode;
 use crate::terminal::styled_line::{StyledLine, Tone};
+use ralph_app::duration;
 
 /// Arguments of `prune-sandboxes`.
 #[derive(Debug, Args)]

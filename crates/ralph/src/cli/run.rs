@@ -12,7 +12,7 @@ use ralph_app::runs::{
     ApprovalMode, PlanPreview, ReadyRun, RunStart, UnfinishedRunChoice, UnfinishedRunPolicy,
     confirm_sandbox, find_unfinished, plan_start, prepare_start, preview_start, require_approval,
 };
-use ralph_app::trust::{TrustReview, refusal_error};
+use ralph_app::trust::{TrustReview, TrustReviewReport, refusal_error};
 use ralph_core::image::ImageEffort;
 use ralph_core::plan::EngineKind;
 use ralph_core::repo_address::RepoAddress;
@@ -264,7 +264,7 @@ async fn show_preview(
     match preview {
         Ok(preview) => show_plan(&preview, &review, (context, is_json))?,
         Err(_) if is_json => {
-            let proposals = json!({"proposals": trust::review_json(&review)});
+            let proposals = json!({"proposals": TrustReviewReport::new(&review)});
             context.output().print_json(&proposals)?;
         }
         Err(_) => drop(
@@ -295,7 +295,7 @@ fn show_plan(
             .map(|planned| serde_json::to_value(&planned.plan));
         let plan = plan.map(|plan| plan.expect("a plan is valid JSON"));
         let mut plan = plan.unwrap_or_else(|| json!({}));
-        plan["proposals"] = trust::review_json(review);
+        plan["proposals"] = json!(TrustReviewReport::new(review));
         plan["missing"] = json!(missing);
         context.output().print_json(&plan)?;
         return Ok(());

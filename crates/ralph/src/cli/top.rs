@@ -13,7 +13,6 @@ use super::context::Context;
 use super::exit::ExitCode;
 use super::output::StdoutReader;
 use super::runs::{COLUMNS, table};
-use crate::terminal::lines::waiting_label;
 use crate::terminal::styled_line::StyledLine;
 use crate::terminal::{StdoutStyle, sanitize, terminal_rows};
 
@@ -43,8 +42,7 @@ pub(super) async fn run(args: TopArgs, context: &Context) -> Result<ExitCode, Ap
     let mut runs = FollowedRuns::default();
     let read = |runs: &mut FollowedRuns| {
         let now = context.app.clock().now();
-        runs.read(&state, now, &waiting_label)
-            .map(|activities| (activities, now))
+        runs.read(&state, now).map(|activities| (activities, now))
     };
     let (activities, now) = read(&mut runs)?;
     if args.json {

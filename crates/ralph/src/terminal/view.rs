@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use ralph_app::runs::activity_label;
 use ralph_core::event::{Event, JournalRecord, RunEvent};
 use ralph_core::printable;
 use ralph_core::state::RunState;
@@ -66,8 +67,7 @@ impl RunView {
                 let text = render(record, state, style, Colour::Used, Some(columns));
                 self.screen
                     .set_status(lines::budgets::progress_summary(state));
-                self.screen
-                    .write(&text, lines::waiting_label(record, state));
+                self.screen.write(&text, activity_label(record, state));
             }
             OutputMode::Uncoloured(width) => {
                 let columns = width.columns();

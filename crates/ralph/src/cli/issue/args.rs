@@ -9,8 +9,8 @@ use ralph_core::image::ImageEffort;
 use ralph_core::plan::EngineKind;
 
 use crate::cli::budget_args::BudgetArgs;
-use crate::cli::duration;
 use crate::cli::run::EngineName;
+use ralph_app::duration;
 
 /// Arguments of `issue`.
 #[derive(Debug, Args)]

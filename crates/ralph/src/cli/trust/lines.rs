@@ -1,8 +1,6 @@
 //! Formats a review.
 
 use ralph_app::trust::{TrustReview, proposal_text};
-use ralph_core::trust::TrustProposal;
-use serde_json::{Value, json};
 
 use crate::terminal::styled_line::{StyledLine, Tone};
 
@@ -55,34 +53,4 @@ fn entry_line((tone, word): (Tone, &str), text: &str) -> StyledLine {
 
 fn detail_line(text: &str) -> StyledLine {
     StyledLine::from_text("                  ").quiet(text)
-}
-
-/// Returns a review as JSON for scripts.
-pub(in crate::cli) fn review_json(review: &TrustReview) -> Value {
-    let proposal = |proposal: &TrustProposal| {
-        json!({
-            "file": proposal.file,
-            "key": proposal.key,
-            "value": proposal.value,
-            "allows": proposal.allows,
-            "approved_before": review.previously_approved(proposal),
-        })
-    };
-    let pending: Vec<Value> = review.pending.iter().map(proposal).collect();
-    let approved: Vec<Value> = review.approved.iter().map(proposal).collect();
-    let refused = review.overreach.iter().map(|overreach| {
-        json!({
-            "file": overreach.file,
-            "key": overreach.key,
-            "value": overreach.value,
-            "allows": overreach.allows,
-            "user_file": overreach.user_file,
-        })
-    });
-    json!({
-        "repository": review.repository(),
-        "pending": pending,
-        "approved": approved,
-        "not_allowed": refused.collect::<Vec<_>>(),
-    })
 }

@@ -8,4 +8,4 @@ mod lines;
 
 pub(super) use args::TrustArgs;
 pub(in crate::cli) use command::run;
-pub(in crate::cli) use lines::{review_json, review_lines};
+pub(in crate::cli) use lines::review_lines;

@@ -1,6 +1,7 @@
 //! Lines about the agent's sessions and the gate's decisions.
 
 use ralph_app::format;
+use ralph_app::runs::working_label;
 use ralph_core::event::{AgentSessionEvent, EgressEvent};
 use ralph_core::net::{ProviderTool, ProviderToolAction};
 use ralph_core::ports::{AgentEnd, AgentEvent, AgentReport};
@@ -120,14 +121,6 @@ fn reason_text(reason: &str) -> &str {
         "blocked-by-allowlist" => "it is not on the allowlist",
         "port-not-allowed" => "that port is not allowed",
         other => other,
-    }
-}
-
-/// Returns the label while an agent works.
-pub(super) fn working_label(agent: &str, attempt: u32) -> String {
-    match attempt {
-        0 | 1 => format!("{agent} is working"),
-        _ => format!("{agent} is working, attempt {attempt}"),
     }
 }
 

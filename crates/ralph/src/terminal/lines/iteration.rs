@@ -1,6 +1,7 @@
 //! Lines about the model's actions in an iteration and their results.
 
 use ralph_app::format;
+use ralph_app::runs::{action_label, asking_label};
 use ralph_core::event::{
     ActionResult, IterationEvent, IterationMetrics, IterationOutcome, ModelEvent,
 };
@@ -29,7 +30,7 @@ pub(super) fn iteration_lines(
             heading_lines(&format!("iteration {iteration}"), style)
         }
         IterationEvent::ActionStarted { action, label, .. } => match action.as_str() {
-            "run" => intent_lines(&pieces::action_label(action, label), style),
+            "run" => intent_lines(&action_label(action, label), style),
             _ => Vec::new(),
         },
         IterationEvent::ActionFinished {
@@ -39,12 +40,7 @@ pub(super) fn iteration_lines(
             duration_ms,
             tail,
             ..
-        } => action_lines(
-            &pieces::action_label(action, label),
-            result,
-            *duration_ms,
-            tail,
-        ),
+        } => action_lines(&action_label(action, label), result, *duration_ms, tail),
         IterationEvent::ClaimChecked {
             checkbox,
             verified,
@@ -92,7 +88,7 @@ pub(super) fn model_lines(event: &ModelEvent, style: Style) -> Vec<StyledLine> {
             ..
         } => {
             let size = format::bytes(*prompt_bytes as u64);
-            let label = pieces::asking_label(*attempt);
+            let label = asking_label(*attempt);
             intent_lines(&format!("{label} ({size})"), style)
         }
         ModelEvent::ModelReplied {

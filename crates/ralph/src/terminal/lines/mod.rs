@@ -1,6 +1,6 @@
 //! The text output for each event.
 //!
-//! [`event_lines`] returns the lines of a record and [`waiting_label`] the spinner's label after
+//! [`event_lines`] returns the lines of a record and `activity_label` the spinner's label after
 //! it; both match exhaustively. The lines are defined in [`lifecycle`] for the whole run,
 //! `iteration` for the model's actions, `agent` for agent sessions and the gate, `delivery` for commits,
 //! pull request and verification, `source_host` for its checks, `circling` for the doctor, `live` for live output, and [`budgets`]
@@ -18,6 +18,6 @@ mod pieces;
 mod setup;
 mod source_host;
 
-pub use event_lines::{Style, event_lines, waiting_label};
+pub use event_lines::{Style, event_lines};
 pub use live::live_line;
 pub use pieces::{field_line, finding_lines};

@@ -97,24 +97,6 @@ pub(super) fn heading_lines(title: &str, style: Style) -> Vec<StyledLine> {
     vec![StyledLine::new(), line]
 }
 
-/// Names an action and its object.
-pub(super) fn action_label(action: &str, label: &str) -> String {
-    if label.starts_with(action) {
-        label.to_owned()
-    } else {
-        format!("{action} {label}")
-    }
-}
-
-/// Returns the label of a request to the model.
-pub(super) fn asking_label(attempt: u32) -> String {
-    if attempt > 1 {
-        format!("asking the model, attempt {attempt}")
-    } else {
-        "asking the model".to_owned()
-    }
-}
-
 /// Formats a check: its name, command, exit and tests.
 pub(super) fn check_line(check: &CheckResult) -> StyledLine {
     let counts = check

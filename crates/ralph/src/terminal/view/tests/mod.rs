@@ -6,6 +6,7 @@ mod scenarios;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
+use ralph_app::runs::activity_label;
 use ralph_core::event::{Event, JournalRecord, ModelEvent, RECORD_VERSION, RunEvent};
 use ralph_core::id::Digest;
 use ralph_core::run::{PauseReason, RunStatus};
@@ -76,7 +77,7 @@ fn the_spinner_shows_the_pending_step() {
             Some(state) => state.apply(&record),
             None => state = RunState::from_first_record(&record),
         }
-        let label = lines::waiting_label(&record, state.as_ref().unwrap());
+        let label = activity_label(&record, state.as_ref().unwrap());
         labels.push(label.unwrap_or_else(|| "nothing".into()));
     }
     labels.dedup();

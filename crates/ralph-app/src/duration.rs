@@ -1,9 +1,9 @@
-//! Parses durations on the command line.
+//! Parses durations of command lines and requests.
 
 use std::time::Duration;
 
 /// Parses a duration such as `90`, `90s`, `30m`, `12h` or `2d`. The default unit is seconds.
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+pub fn parse(text: &str) -> Result<Duration, String> {
     let invalid = || "expected a number with `s`, `m`, `h` or `d`, such as `12h`".to_owned();
     let (digits, seconds) = match text.as_bytes().last() {
         Some(b's') => (&text[..text.len() - 1], 1),
