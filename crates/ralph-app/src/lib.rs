@@ -21,8 +21,9 @@
 //! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages, [`duration`]
 //!   parses durations.
 //! - [`models`] lists and tests model profiles, [`inventory`] lists agents, credentials and repositories.
+//! - [`ServerRecord`] is how commands find a running server.
 //!
-//! A module uses only modules above it in this order: `error`, `clock`, `format`, `tokens`,
+//! A module uses only modules above it in this order: `error`, `server_record`, `clock`, `format`, `tokens`,
 //! `typed_hosts`, `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
 //! `prune`, `scm`, `steering`, `results`, `runs`, `models`, `checks`, `new_task`, `inventory`, `issues`.
 
@@ -49,6 +50,7 @@ pub mod prune;
 pub mod results;
 pub mod runs;
 pub mod scm;
+mod server_record;
 pub mod steering;
 pub mod tokens;
 pub mod trust;
@@ -56,4 +58,5 @@ mod typed_hosts;
 
 pub use app::App;
 pub use error::{AppError, ErrorDetails, ErrorKind};
+pub use server_record::ServerRecord;
 pub use typed_hosts::TypedHosts;

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use ralph_app::App;
+use tokio::sync::watch;
 
+use crate::auth::{AccessControl, SessionCookie};
 use crate::index::RunIndex;
-use crate::options::ServeOptions;
+use crate::server_file::PublishedServer;
 use crate::supervisor::Supervisor;
 
 /// The parts of the server that all requests share; clones refer to the same server.
@@ -14,15 +16,28 @@ pub(crate) struct ServerContext {
     pub(crate) app: Arc<App>,
     pub(crate) supervisor: Supervisor,
     pub(crate) index: RunIndex,
+    pub(crate) access: Arc<AccessControl>,
+    pub(crate) web: Arc<WebAddress>,
+    /// The entry of the server in the state directory.
+    pub(crate) published: Arc<PublishedServer>,
+    /// Becomes true when the server stops; streams then end.
+    pub(crate) stopping: watch::Receiver<bool>,
 }
 
-impl ServerContext {
-    pub(crate) fn new(app: App, options: &ServeOptions) -> Self {
-        let app = Arc::new(app);
-        Self {
-            supervisor: Supervisor::new(app.clone(), options.workers),
-            index: RunIndex::new(app.clone()),
-            app,
-        }
+/// The address of the server for browsers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WebAddress {
+    /// The origin and the base path, without a slash at the end.
+    pub(crate) url: String,
+    /// Empty, or a path without a slash at the end.
+    pub(crate) base_path: String,
+    pub(crate) cookie: SessionCookie,
+    pub(crate) is_behind_proxy: bool,
+}
+
+impl WebAddress {
+    /// Returns the link that signs a browser in.
+    pub(crate) fn login_link(&self, code: &str) -> String {
+        format!("{}/login?code={code}", self.url)
     }
 }

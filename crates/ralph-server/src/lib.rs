@@ -4,19 +4,26 @@
 //! - [`context`] holds what all requests share.
 //! - `api` parses requests, one file per resource, and calls the application layer; `problem` is the
 //!   error of every request.
-//! - `auth` decides which requests are accepted.
+//! - `edge` accepts connections and requests, `auth` decides which requests are accepted, `pages` has
+//!   the page that signs a browser in.
 //! - `supervisor` works on runs, `index` finds and lists them, `live` streams their events.
 //! - `telemetry` serves metrics.
 
 mod api;
 mod app_thread;
+mod auth;
 mod context;
+mod edge;
 mod index;
 mod options;
+mod pages;
 mod problem;
 mod server;
+mod server_file;
 mod supervisor;
+mod tls;
 
 pub use api::openapi;
-pub use options::ServeOptions;
+pub use auth::PublicUrl;
+pub use options::{ServeOptions, TlsFiles};
 pub use server::{Server, ServerAddress};

@@ -1,4 +1,9 @@
 //! The error of every request, as problem details (RFC 9457).
+//!
+//! The edge of the server adds the id of the request, and turns the errors of the framework into
+//! problems.
+
+use std::time::Duration;
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -8,7 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// The content type of problem details.
-const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
 /// Why a request was not answered as asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -27,6 +32,12 @@ pub(crate) struct Problem {
     /// The commands that the run's status and mode allow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) allowed: Vec<String>,
+    /// The id of the request, which is also in the diagnostics log.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) request_id: String,
+    /// When to try again.
+    #[serde(skip)]
+    pub(crate) retry_after: Option<Duration>,
 }
 
 impl Problem {
@@ -39,7 +50,21 @@ impl Problem {
             detail: detail.into(),
             hint: String::new(),
             allowed: Vec::new(),
+            request_id: String::new(),
+            retry_after: None,
         }
+    }
+
+    /// Adds when to try again.
+    #[must_use]
+    pub(crate) fn with_retry_after(mut self, retry_after: Duration) -> Self {
+        self.retry_after = Some(retry_after);
+        self
+    }
+
+    /// Returns the status code of the response.
+    pub(crate) fn status_code(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
     /// Adds what to do.
@@ -70,12 +95,19 @@ impl From<AppError> for Problem {
 }
 
 impl IntoResponse for Problem {
+    /// The edge of the server replaces the body, which has no id of the request yet.
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, Json(self)).into_response();
-        response
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, PROBLEM_JSON);
+        let mut response = (self.status_code(), Json(&self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);
+        if let Some(wait) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, wait.as_secs().max(1).into());
+        }
+        if self.status == StatusCode::UNAUTHORIZED.as_u16() {
+            let scheme = HeaderValue::from_static("Bearer realm=\"ralph\"");
+            headers.insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response.extensions_mut().insert(self);
         response
     }
 }

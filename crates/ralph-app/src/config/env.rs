@@ -19,11 +19,13 @@ use crate::error::AppError;
 use crate::tokens::BaseUrl;
 
 /// The variables that a `.env` may set in addition to credentials.
-const DOTENV_VARIABLES: [&str; 5] = [
+const DOTENV_VARIABLES: [&str; 7] = [
     "GITHUB_APP_ID",
     "GITHUB_APP_INSTALLATION_ID",
     "RALPH_DEFAULT_MODEL_PROFILE",
     "RALPH_FALLBACK_MODEL_PROFILE",
+    "RALPH_PORT",
+    "RALPH_WORKERS",
     PROVIDER_VARIABLE,
 ];
 
@@ -32,6 +34,9 @@ const DIRECTORY_VARIABLES: [&str; 2] = ["RALPH_HOME", "RALPH_CONFIG_DIR"];
 
 /// The variable with the default sandbox provider.
 const PROVIDER_VARIABLE: &str = "RALPH_DEFAULT_PROVIDER";
+
+/// The variable with the token of the server.
+const SERVER_TOKEN_VARIABLE: &str = "RALPH_TOKEN";
 
 /// Variables with the location of a toolchain, and the default location below the home directory.
 const TOOLCHAIN_VARIABLES: [(&str, Option<&str>); 9] = [
@@ -346,6 +351,33 @@ impl Environment {
     /// Returns the hosts that are reached without a proxy.
     pub fn no_proxy(&self) -> Option<&str> {
         self.get("no_proxy").or(self.get("NO_PROXY"))
+    }
+
+    /// Returns the address on which the server listens. A `.env` cannot set it.
+    pub fn server_host(&self) -> Option<&str> {
+        self.get("RALPH_HOST")
+    }
+
+    /// Returns the port on which the server listens.
+    pub fn server_port(&self) -> Option<&str> {
+        self.get("RALPH_PORT")
+    }
+
+    /// Returns the number of runs that work at the same time.
+    pub fn server_workers(&self) -> Option<&str> {
+        self.get("RALPH_WORKERS")
+    }
+
+    /// Returns the token of the server. A `.env` cannot set it: the author of a repository would know it.
+    pub fn server_token(&self) -> Option<Secret> {
+        let token = self.get(SERVER_TOKEN_VARIABLE)?;
+        let is_users = !self.from_dotenv.contains(SERVER_TOKEN_VARIABLE);
+        is_users.then(|| Secret::new(token.to_owned()))
+    }
+
+    /// Returns whether a `.env` contains a token of the server, which is not used.
+    pub fn has_ignored_server_token(&self) -> bool {
+        self.from_dotenv.contains(SERVER_TOKEN_VARIABLE)
     }
 
     /// Returns the variables with proxies and certificates for git. Debian's git is built with `GnuTLS`

@@ -1,26 +1,25 @@
 //! The REST interface. A file per resource parses requests and calls the application layer.
 
 mod health;
+mod openapi_document;
 mod runs;
+mod session;
+mod shares;
 
 use axum::Router;
-use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::context::ServerContext;
 
-/// The description of the interface without its paths, which the routers add.
-#[derive(OpenApi)]
-#[openapi(info(
-    title = "ralph",
-    description = "Runs of ralph: start, watch, steer and inspect them."
-))]
-struct ApiDescription;
-
 fn documented_routes() -> OpenApiRouter<ServerContext> {
-    OpenApiRouter::with_openapi(ApiDescription::openapi())
+    let resources = OpenApiRouter::new()
+        .merge(openapi_document::routes())
+        .merge(runs::routes())
+        .merge(session::routes())
+        .merge(shares::routes());
+    OpenApiRouter::with_openapi(openapi_document::base())
         .merge(health::routes())
-        .nest("/api/v1", runs::routes())
+        .nest("/api/v1", resources)
 }
 
 /// Returns the routes of the interface.
@@ -31,5 +30,5 @@ pub(crate) fn routes() -> Router<ServerContext> {
 
 /// Returns the description of the interface, generated from its code.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    documented_routes().into_openapi()
+    openapi_document::complete(documented_routes().into_openapi())
 }

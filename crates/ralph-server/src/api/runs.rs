@@ -77,6 +77,10 @@ struct NewRun {
     /// The task file.
     #[schema(value_type = String)]
     file: PathBuf,
+    /// The model instead of the task's, such as `scripted:replies.jsonl`.
+    model: Option<String>,
+    /// The sandbox provider instead of the task's.
+    sandbox: Option<String>,
 }
 
 /// Starts a run.
@@ -93,7 +97,11 @@ async fn start(
 ) -> Result<(StatusCode, Json<Value>), Problem> {
     let start = StartRequest {
         directory: new.directory,
-        request: RunRequest::for_file(new.file),
+        request: RunRequest {
+            model: new.model,
+            sandbox: new.sandbox,
+            ..RunRequest::for_file(new.file)
+        },
         effort: ImageEffort::Reuse,
         unfinished_runs: UnfinishedRunPolicy::Refuse,
         answers: GivenAnswers::default(),

@@ -41,6 +41,7 @@ use super::run_arg::RunArg;
 use super::runs::RunsArgs;
 use super::scm::ScmArgs;
 use super::selftest::SelftestArgs;
+use super::serve::ServeArgs;
 use super::show::ShowArgs;
 use super::steer::{GuardrailArgs, MessageArgs, NoteArgs};
 use super::task::TaskArgs;
@@ -54,7 +55,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Start and follow",
         &[
             "init", "lint", "run", "issue", "poll", "runs", "show", "logs", "attach", "top",
-            "replay", "demo",
+            "replay", "serve", "demo",
         ],
     ),
     (
@@ -322,6 +323,11 @@ pub(super) enum CliCommand {
     Audit(AuditArgs),
     /// Print the output of a run again, from its journal
     Replay(ReplayArgs),
+    /// Work on many runs, with a dashboard and an API
+    #[command(
+        after_help = "Examples:\n  ralph serve --open\n  ralph serve --port 0 --json\n  ralph serve --login\n  ralph serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem\n  ralph serve --behind-proxy --public-url https://ralph.example\n\nThe first line contains a link that signs a browser in once. Programs use the token in server.json of the state directory. Ctrl-C parks all runs; the next start continues them.\n\nExit codes: 0 ended by a signal, 1 could not be started, 130 ended at once by a second signal"
+    )]
+    Serve(ServeArgs),
     /// Store the credential of an agent
     #[command(
         after_help = "Examples:\n  ralph store-token\n  ralph store-token --agent codex < key.txt\n  echo '{\"accessToken\":\"…\",\"baseUrl\":\"https://gateway.example\"}' | ralph store-token --auth gateway\n\nExit codes: 0 stored, 1 not stored"
@@ -411,6 +417,7 @@ impl CliCommand {
             | Self::Preflight(PreflightArgs { json, .. })
             | Self::Trust(TrustArgs { json, .. })
             | Self::Selftest(SelftestArgs { json, .. })
+            | Self::Serve(ServeArgs { json, .. })
             | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
             Self::Image(args) => args.is_json(),
             Self::Scm(args) => args.is_json(),

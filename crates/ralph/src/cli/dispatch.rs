@@ -15,7 +15,7 @@ use super::{
     adopt, allow, answer, argument_order, askpass, attach, audit, complete, completions, config,
     continue_run, cost, debug, demo, diagnose, diff, discard, export, gc, image, init, issue, lint,
     logs, merge, mode, models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs,
-    scm, seed_flags, selftest, show, steer, task, tokens, top, trust, usage,
+    scm, seed_flags, selftest, serve, show, steer, task, tokens, top, trust, usage,
 };
 
 /// Runs the program: parses the arguments, executes the command and reports errors.
@@ -38,10 +38,11 @@ pub fn main() -> std::process::ExitCode {
     let context = Context::new(process_environment()).with_arguments(arguments);
     context.start_log(cli.log_verbosity());
     let is_json = cli.command.is_json();
-    let code = dispatch(cli.command, &context).unwrap_or_else(|error| {
+    let (redactor, output) = (context.app.redactor(), context.output());
+    let code = dispatch(cli.command, context).unwrap_or_else(|error| {
         tracing::debug!(%error, "the command failed");
-        let error = error.redacted(&context.app.redactor());
-        context.output().print_error(&error, is_json);
+        let error = error.redacted(&redactor);
+        output.print_error(&error, is_json);
         ExitCode::for_error(error.kind)
     });
     code.into()
@@ -65,8 +66,10 @@ fn disable_process_inspection() {
 #[cfg(not(target_os = "linux"))]
 fn disable_process_inspection() {}
 
-fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError> {
+fn dispatch(command: CliCommand, context: Context) -> Result<ExitCode, AppError> {
     use ralph_core::run::Command as Steer;
+    let owned_context = context;
+    let context = &owned_context;
     match command {
         CliCommand::Init(args) => block_on(init::run(&args, context)),
         CliCommand::Lint(args) => lint::run(&args, context),
@@ -109,6 +112,7 @@ fn dispatch(command: CliCommand, context: &Context) -> Result<ExitCode, AppError
         CliCommand::Scm(args) => block_on(scm::run(args, context)),
         CliCommand::Image(args) => block_on(image::run(args, context)),
         CliCommand::Proxy(args) => proxy::run(&args, context),
+        CliCommand::Serve(args) => serve::run(&args, owned_context),
         CliCommand::Demo(args) => block_on(demo::run(args, context)),
         CliCommand::Preflight(args) => block_on(preflight::run(args, context)),
         CliCommand::Trust(args) => block_on(trust::run(args, context)),

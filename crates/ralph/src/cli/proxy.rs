@@ -12,11 +12,11 @@ use ralph_app::proxy::{
 };
 use ralph_app::tokens::{AgentAuth, AgentName, AuthMode, BaseUrl};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
 use super::dispatch::block_on;
 use super::exit::ExitCode;
+use super::signals::ShutdownSignals;
 use crate::terminal::styled_line::StyledLine;
 use ralph_app::duration;
 
@@ -170,10 +170,10 @@ async fn serve_proxy(
     )
     .await?;
     // Registered before the announcement: a replacing proxy ends this one with a signal.
-    let shutdown = shutdown_signal()?;
+    let mut signals = ShutdownSignals::register()?;
     lease.publish(&notice)?;
     announce(args, "listens", &notice, context)?;
-    let exit = serve(listener, gate, args.idle_timeout, shutdown).await;
+    let exit = serve(listener, gate, args.idle_timeout, signals.received()).await;
     Ok(match exit.map_err(|error| start_error(&error))? {
         ProxyExit::Idle => {
             let seconds = args.idle_timeout.as_secs();
@@ -228,22 +228,4 @@ fn print_notice(context: &Context, text: &str) {
     context
         .output()
         .print_stderr_lines([&StyledLine::from_text(text)]);
-}
-
-/// Returns a future that completes on the first SIGINT or SIGTERM.
-fn shutdown_signal() -> Result<impl Future<Output = ()>, AppError> {
-    let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
-    let [Ok(mut interrupt), Ok(mut terminate)] = kinds.map(signal) else {
-        return Err(AppError::runtime(
-            "cannot listen for signals",
-            "the system does not allow it",
-            "check the limits of this user (`ulimit -a`)",
-        ));
-    };
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
 }

@@ -1,0 +1,151 @@
+//! `GET /openapi.json`: the description of the interface, with what all operations have in common.
+
+use std::sync::LazyLock;
+
+use axum::http::header;
+use axum::response::IntoResponse;
+use utoipa::OpenApi;
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::schema::ComponentsBuilder;
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
+use utoipa::openapi::{OpenApi as OpenApiDocument, Ref, RefOr, Response, ResponseBuilder};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::context::ServerContext;
+use crate::problem::Problem;
+
+/// The description of the interface without its paths, which the routers add.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "ralph",
+        description = "Runs of ralph: start, watch, steer and inspect them."
+    ),
+    components(schemas(Problem))
+)]
+struct ApiDescription;
+
+/// The errors of every operation: status code and meaning.
+const COMMON_ERRORS: [(&str, &str); 9] = [
+    ("400", "The request cannot be understood."),
+    ("401", "The request has no valid token or session."),
+    (
+        "403",
+        "The origin is foreign, the header `X-Ralph-Csrf` is missing, or the caller or the mode does not permit it.",
+    ),
+    ("408", "The body did not arrive in time."),
+    ("413", "The body is too large."),
+    ("421", "The `Host` header does not name this server."),
+    ("429", "Too many attempts to sign in failed."),
+    ("431", "The headers are too large."),
+    ("500", "The request failed."),
+];
+
+/// The JSON of the description.
+static DOCUMENT: LazyLock<Result<String, serde_json::Error>> =
+    LazyLock::new(|| super::openapi().to_pretty_json());
+
+pub(super) fn routes() -> OpenApiRouter<ServerContext> {
+    OpenApiRouter::new().routes(routes!(document))
+}
+
+/// Returns the description of this interface.
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    tag = "server",
+    responses((status = 200, description = "An OpenAPI document.", body = serde_json::Value))
+)]
+async fn document() -> Result<impl IntoResponse, Problem> {
+    match &*DOCUMENT {
+        Ok(document) => Ok((
+            [(header::CONTENT_TYPE, "application/json")],
+            document.as_str(),
+        )),
+        Err(error) => Err(Problem::new(
+            axum::http::StatusCode::INTERNAL_SERVER_ERROR,
+            "failed",
+            error.to_string(),
+        )),
+    }
+}
+
+/// Returns the description without paths.
+pub(super) fn base() -> OpenApiDocument {
+    ApiDescription::openapi()
+}
+
+/// Adds the ways to sign in and the common errors.
+pub(super) fn complete(mut document: OpenApiDocument) -> OpenApiDocument {
+    let components = document.components.take();
+    let components = components.unwrap_or_else(|| ComponentsBuilder::new().build());
+    let mut components = components;
+    let token = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some(
+            "The token of programs, from `server.json` or `RALPH_TOKEN`.",
+        ))
+        .build();
+    components.add_security_scheme("token", SecurityScheme::Http(token));
+    let cookie = ApiKeyValue::with_description(
+        "ralph_session",
+        "The session of a browser. Requests that change something also need the header `X-Ralph-Csrf`.",
+    );
+    let cookie = SecurityScheme::ApiKey(ApiKey::Cookie(cookie));
+    components.add_security_scheme("session", cookie);
+    document.components = Some(components);
+    for (path, item) in &mut document.paths.paths {
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+            &mut item.patch,
+            &mut item.head,
+        ];
+        for operation in operations.into_iter().flatten() {
+            complete_operation(path, operation);
+        }
+    }
+    document
+}
+
+fn complete_operation(path: &str, operation: &mut Operation) {
+    let responses = &mut operation.responses.responses;
+    for (status, meaning) in COMMON_ERRORS {
+        let is_sign_in = matches!(status, "401" | "429");
+        if path == "/health" && is_sign_in {
+            continue;
+        }
+        let response = responses.entry(status.to_owned());
+        response.or_insert_with(|| RefOr::T(problem_response(meaning)));
+    }
+    for (status, response) in responses.iter_mut() {
+        let is_error = status.starts_with(['4', '5']);
+        if let (true, RefOr::T(response)) = (is_error, response) {
+            *response = problem_response(&response.description);
+        }
+    }
+    operation.security = Some(if path == "/health" {
+        Vec::new()
+    } else {
+        let none: [&str; 0] = [];
+        ["token", "session"]
+            .map(|name| SecurityRequirement::new(name, none))
+            .into()
+    });
+}
+
+/// Returns an error response: all have the same content.
+fn problem_response(meaning: &str) -> Response {
+    let schema = Ref::from_schema_name("Problem");
+    let content = ContentBuilder::new().schema(Some(schema)).build();
+    ResponseBuilder::new()
+        .description(meaning)
+        .content("application/problem+json", content)
+        .build()
+}

@@ -1,0 +1,17 @@
+//! The pages of the server: the sign-in of a login link, and the start page.
+
+mod html;
+mod login;
+mod start;
+
+use axum::Router;
+use axum::routing::get;
+
+use crate::context::ServerContext;
+
+/// Returns the routes of the pages.
+pub(crate) fn routes() -> Router<ServerContext> {
+    Router::new()
+        .route("/", get(start::page))
+        .route("/login", get(login::page).post(login::sign_in))
+}

@@ -1,0 +1,11 @@
+//! `/`: the start page of a build without a dashboard.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::html::page_response;
+
+/// Returns the start page.
+pub(super) async fn page() -> Response {
+    page_response(StatusCode::OK, include_str!("start.html").to_owned())
+}

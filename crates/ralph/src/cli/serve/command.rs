@@ -1,0 +1,97 @@
+//! Starts the server, or asks the running one.
+
+use ralph_app::AppError;
+use ralph_server::{Server, ServerAddress};
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use super::args::ServeArgs;
+use super::browser;
+use crate::cli::context::Context;
+use crate::cli::exit::ExitCode;
+use crate::cli::output::CliOutput;
+use crate::cli::signals::ShutdownSignals;
+use crate::terminal::styled_line::StyledLine;
+
+/// Threads for requests: they wait most of the time, and each run has a thread of its own.
+const REQUEST_THREADS: usize = 2;
+
+/// Serves until a signal ends the server.
+pub(in crate::cli) fn run(args: &ServeArgs, context: Context) -> Result<ExitCode, AppError> {
+    runtime()?.block_on(serve(args, context))
+}
+
+fn runtime() -> Result<Runtime, AppError> {
+    Builder::new_multi_thread()
+        .worker_threads(REQUEST_THREADS)
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            AppError::runtime(
+                "cannot start the async runtime",
+                error.to_string(),
+                "check the limits of this user (`ulimit -a`)",
+            )
+        })
+}
+
+async fn serve(args: &ServeArgs, context: Context) -> Result<ExitCode, AppError> {
+    let output = context.output();
+    let options = args.options(context.app.environment())?;
+    if context.app.environment().has_ignored_server_token() {
+        notice(
+            output,
+            "`RALPH_TOKEN` of `.env` is not used — a repository could contain it — set it in the environment",
+        );
+    }
+    // Registered before the announcement: a script may end the server as soon as it reads the link.
+    let mut signals = ShutdownSignals::register()?;
+    let server = Server::bind(context.app, options).await?;
+    let link = server.login_link();
+    announce(args, server.address(), &link, output)?;
+    if args.open
+        && let Err(why) = browser::open(&link).await
+    {
+        notice(
+            output,
+            &format!("no browser was opened — {why} — open the link yourself"),
+        );
+    }
+    let (stop, stopped) = watch::channel(false);
+    let serving = server.serve(stopped);
+    tokio::pin!(serving);
+    tokio::select! {
+        ended = &mut serving => return ended.map(|()| ExitCode::Success),
+        () = signals.received() => {}
+    }
+    notice(
+        output,
+        "stopping: runs are parked, and continue when the server starts again",
+    );
+    stop.send_replace(true);
+    tokio::select! {
+        ended = &mut serving => ended.map(|()| ExitCode::Success),
+        () = signals.received() => Ok(ExitCode::Interrupted),
+    }
+}
+
+/// Prints the login link as the first line.
+fn announce(
+    args: &ServeArgs,
+    address: &ServerAddress,
+    link: &str,
+    output: CliOutput,
+) -> Result<(), AppError> {
+    if args.json {
+        let pid = std::process::id();
+        output.print_json(&json!({"url": address.url, "login": link, "pid": pid}))?;
+    } else {
+        output.print_text(&format!("dashboard: {link}\n"))?;
+    }
+    Ok(())
+}
+
+fn notice(output: CliOutput, text: &str) {
+    output.print_stderr_lines([&StyledLine::from_text(&format!("ralph: {text}"))]);
+}
