@@ -6,7 +6,10 @@ use ralph_app::App;
 use tokio::sync::watch;
 
 use crate::auth::{AccessControl, SessionCookie};
+use crate::fleet::Fleet;
 use crate::index::RunIndex;
+use crate::operations::Operations;
+use crate::poller::Poller;
 use crate::server_file::PublishedServer;
 use crate::supervisor::Supervisor;
 
@@ -16,6 +19,9 @@ pub(crate) struct ServerContext {
     pub(crate) app: Arc<App>,
     pub(crate) supervisor: Supervisor,
     pub(crate) index: RunIndex,
+    pub(crate) operations: Operations,
+    pub(crate) poller: Poller,
+    pub(crate) fleet: Fleet,
     pub(crate) access: Arc<AccessControl>,
     pub(crate) web: Arc<WebAddress>,
     /// The entry of the server in the state directory.

@@ -7,6 +7,7 @@
 //! - `edge` accepts connections and requests, `auth` decides which requests are accepted, `pages` has
 //!   the page that signs a browser in.
 //! - `supervisor` works on runs, `index` finds and lists them, `live` streams their events.
+//! - `operations` are the long ones of the machine, `poller` works on issues, `fleet` follows the unfinished runs.
 //! - `telemetry` serves metrics.
 
 mod api;
@@ -14,9 +15,12 @@ mod app_thread;
 mod auth;
 mod context;
 mod edge;
+mod fleet;
 mod index;
+mod operations;
 mod options;
 mod pages;
+mod poller;
 mod problem;
 mod server;
 mod server_file;

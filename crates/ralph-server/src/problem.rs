@@ -67,6 +67,17 @@ impl Problem {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
+    /// Creates the problem of a request that another service had to answer.
+    pub(crate) fn of_service(error: AppError) -> Self {
+        let is_runtime = error.kind == ErrorKind::Runtime;
+        let problem = Self::from(error);
+        if !is_runtime {
+            return problem;
+        }
+        let Self { detail, hint, .. } = problem;
+        Self::new(StatusCode::BAD_GATEWAY, "service-failed", detail).with_hint(hint)
+    }
+
     /// Adds what to do.
     #[must_use]
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {

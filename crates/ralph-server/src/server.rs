@@ -16,7 +16,10 @@ use crate::auth::{
 };
 use crate::context::{ServerContext, WebAddress};
 use crate::edge::{RequestService, ServerListener, serve_connections};
+use crate::fleet::Fleet;
+use crate::operations::Operations;
 use crate::options::ServeOptions;
+use crate::poller::Poller;
 use crate::server_file::PublishedServer;
 use crate::supervisor::Supervisor;
 use crate::{api, pages, tls};
@@ -68,6 +71,9 @@ impl Server {
         let context = ServerContext {
             supervisor: Supervisor::new(app.clone(), options.workers),
             index: crate::index::RunIndex::new(app.clone()),
+            operations: Operations::new(app.clone()),
+            poller: Poller::new(app.clone()),
+            fleet: Fleet::default(),
             published: Arc::new(PublishedServer::new(&app, address.local_url.clone())?),
             access,
             stopping: stop,
@@ -109,6 +115,8 @@ impl Server {
             supervisor,
             access,
             published,
+            operations,
+            poller,
             ..
         } = self.context;
         published.publish(access.token())?;
@@ -122,6 +130,7 @@ impl Server {
             }
             stopping.send_replace(true);
             supervisor.interrupt_all();
+            tokio::join!(operations.stop(), poller.stop());
         };
         tokio::join!(serving, stopped);
         published.remove();

@@ -15,6 +15,9 @@ pub use build::{BuiltImages, DockerfileChoice, ImageBuildRequest, PreparedImageB
 pub(crate) use ensure::ensure_image;
 pub use pull::ImagePull;
 pub(crate) use ready_image::find_image;
-pub use status::{ImageAvailability, ImageStatusReport, image_status};
+pub use status::{
+    ImageAvailability, ImageProblem, ImageStatusEntry, ImageStatusKind, ImageStatusReport,
+    image_status,
+};
 
 pub use crate::providers::image::{ImageProgress, ImageProgressSink};

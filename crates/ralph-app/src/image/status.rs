@@ -2,7 +2,8 @@
 
 use ralph_core::image::{AgentImage, ImageName};
 use ralph_core::ports::ProviderProblem;
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::engine::{agent_base_image, configured_base, connect_images};
 use crate::app::App;
@@ -109,32 +110,76 @@ fn missing_problem(name: &str, base: &ImageBase) -> ProviderProblem {
     }
 }
 
+/// The status of an image as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ImageStatusEntry {
+    /// The best known name of the image.
+    pub image: String,
+    pub status: ImageStatusKind,
+    pub id: Option<String>,
+    pub size_bytes: Option<u64>,
+    pub created_at: Option<String>,
+    pub tags: Vec<String>,
+    pub architecture: Option<String>,
+    pub user: Option<String>,
+    pub problem: Option<ImageProblem>,
+}
+
+/// Whether an engine has an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageStatusKind {
+    Present,
+    Missing,
+    /// The engine could not be queried.
+    Unknown,
+}
+
+/// Why an image cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ImageProblem {
+    pub what: String,
+    pub fix: String,
+}
+
 impl ImageStatusReport {
-    /// Returns the report as JSON for scripts.
-    pub fn json(&self) -> Value {
-        let mut value = json!({
-            "image": self.name, "status": "", "id": null, "size_bytes": null, "created_at": null,
-            "tags": [], "architecture": null, "user": null, "problem": null,
-        });
+    /// Returns the report as JSON.
+    pub fn entry(&self) -> ImageStatusEntry {
+        let mut entry = ImageStatusEntry {
+            image: self.name.clone(),
+            status: ImageStatusKind::Present,
+            id: None,
+            size_bytes: None,
+            created_at: None,
+            tags: Vec::new(),
+            architecture: None,
+            user: None,
+            problem: None,
+        };
+        let problem = |problem: &ProviderProblem| {
+            Some(ImageProblem {
+                what: problem.what.clone(),
+                fix: problem.fix.clone(),
+            })
+        };
         match &self.state {
             ImageAvailability::Present(found) => {
-                value["status"] = "present".into();
-                value["id"] = found.id.as_str().into();
-                value["size_bytes"] = found.size.into();
-                value["created_at"] = found.created.map(|at| at.to_string()).into();
-                value["tags"] = found.tags.as_slice().into();
-                value["architecture"] = found.architecture.as_str().into();
-                value["user"] = found.user.as_str().into();
+                entry.id = Some(found.id.clone());
+                entry.size_bytes = Some(found.size);
+                entry.created_at = found.created.map(|at| at.to_string());
+                entry.tags.clone_from(&found.tags);
+                entry.architecture = Some(found.architecture.clone());
+                entry.user = Some(found.user.clone());
             }
-            ImageAvailability::Missing(problem) => {
-                value["status"] = "missing".into();
-                value["problem"] = json!({"what": problem.what, "fix": problem.fix});
+            ImageAvailability::Missing(missing) => {
+                entry.status = ImageStatusKind::Missing;
+                entry.problem = problem(missing);
             }
-            ImageAvailability::Unknown(problem) => {
-                value["status"] = "unknown".into();
-                value["problem"] = json!({"what": problem.what, "fix": problem.fix});
+            ImageAvailability::Unknown(unknown) => {
+                entry.status = ImageStatusKind::Unknown;
+                entry.problem = problem(unknown);
             }
         }
-        value
+        entry
     }
 }

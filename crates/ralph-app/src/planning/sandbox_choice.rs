@@ -171,7 +171,7 @@ pub fn unavailable_sandbox(task: &TaskFile) -> Option<LintFinding> {
 
 /// Returns the sandbox provider that the environment or a `ralph.toml` names, if it is not the
 /// default.
-pub(crate) fn configured_provider(app: &App) -> Result<Option<String>, AppError> {
+pub fn configured_provider(app: &App) -> Result<Option<String>, AppError> {
     if let Some(name) = user_choice(app)? {
         return Ok(Some(name));
     }

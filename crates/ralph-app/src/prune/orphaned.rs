@@ -131,4 +131,14 @@ impl OrphanedSandbox {
         };
         attached.map_err(provider_problem)
     }
+
+    /// Removes the sandbox and everything in it.
+    pub(crate) async fn remove(&self, providers: &Providers) -> Result<(), ProviderProblem> {
+        let inventory = if self.provider == "docker" {
+            SandboxInventory::docker(self.engine.clone(), providers)
+        } else {
+            SandboxInventory::local(providers)
+        };
+        inventory.remove(&self.id).await
+    }
 }

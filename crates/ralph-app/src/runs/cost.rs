@@ -1,8 +1,10 @@
 //! The cost of all runs, by run, day, repository or model.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use ralph_core::event::{Event, JournalRecord, RunEvent};
 use ralph_core::money::Usd;
@@ -13,6 +15,7 @@ use utoipa::ToSchema;
 
 use super::summary::TokenTotals;
 use crate::app::App;
+use crate::duration;
 use crate::error::AppError;
 
 /// How charges are grouped.
@@ -27,6 +30,39 @@ pub enum CostGrouping {
     Repo,
     /// By model.
     Model,
+}
+
+/// The start of a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostStart {
+    /// This long ago.
+    Ago(Duration),
+    /// The start of a day, in UTC.
+    Day(Timestamp),
+}
+
+impl CostStart {
+    /// Parses a time such as `7d`, or a date such as `2026-11-01`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if let Ok(date) = text.parse::<Date>() {
+            return match date.to_zoned(TimeZone::UTC) {
+                Ok(start) => Ok(Self::Day(start.timestamp())),
+                Err(error) => Err(error.to_string()),
+            };
+        }
+        duration::parse(text).map(Self::Ago).map_err(|_| {
+            "expected a time such as `7d` or `12h`, or a date such as `2026-11-01`".into()
+        })
+    }
+
+    /// Returns the first moment of the period.
+    pub fn timestamp(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Day(start) => start,
+            // A time before the first possible one leaves out nothing.
+            Self::Ago(time) => now.checked_sub(time).unwrap_or(Timestamp::MIN),
+        }
+    }
 }
 
 /// The cost of all runs.
@@ -160,4 +196,22 @@ fn repository(records: &[JournalRecord]) -> &str {
 
 fn day(at: Timestamp) -> String {
     at.to_zoned(TimeZone::UTC).date().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_period_starts_some_time_ago_or_on_a_day() {
+        let week = Duration::from_hours(7 * 24);
+        assert_eq!(CostStart::parse("7d"), Ok(CostStart::Ago(week)));
+        let start = "2026-11-01T00:00:00Z".parse().unwrap();
+        assert_eq!(CostStart::parse("2026-11-01"), Ok(CostStart::Day(start)));
+        for text in ["", "yesterday", "2026-13-01", "7w"] {
+            assert!(CostStart::parse(text).is_err(), "{text}");
+        }
+        let huge = CostStart::Ago(Duration::MAX);
+        assert_eq!(huge.timestamp(start), Timestamp::MIN);
+    }
 }

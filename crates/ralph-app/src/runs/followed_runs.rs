@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ralph_core::event::{Event, RunEvent};
 use ralph_core::id::RunId;
+use ralph_core::notify::NotifyKind;
 use ralph_engine::store::{RunDir, StateDir};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,6 +29,12 @@ pub struct RunActivity {
     pub activity: Option<String>,
     /// The start of the activity.
     pub activity_since: Option<jiff::Timestamp>,
+    /// The process that works on the run.
+    #[serde(skip)]
+    pub owner_pid: Option<u32>,
+    /// Whether the run waits for the user.
+    #[serde(skip)]
+    pub needs_user: bool,
 }
 
 /// The unfinished runs of a state directory. Each journal is read once, then only its new records.
@@ -124,6 +131,8 @@ impl FollowedRun {
             active_seconds: (state.active + since_record).as_secs(),
             activity_since: activity.as_ref().map(|(_, since)| *since),
             activity: activity.map(|(label, _)| label),
+            owner_pid: state.pid.filter(|_| self.dir.is_held()),
+            needs_user: NotifyKind::for_status(&state.status) == Some(NotifyKind::NeedsYou),
         })
     }
 }

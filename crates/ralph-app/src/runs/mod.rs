@@ -36,7 +36,7 @@ pub use activity_label::{action_label, activity_label, asking_label, working_lab
 pub use adopt::{AdoptedContract, AdoptionOptions, PendingAdoption, inspect_orphan};
 pub use approval::{ApprovalMode, StartQuestions, confirm_sandbox, require_approval};
 pub use continue_run::prepare_continue;
-pub use cost::{CostGrouping, CostReport, CostRow, CostTotals, cost_report};
+pub use cost::{CostGrouping, CostReport, CostRow, CostStart, CostTotals, cost_report};
 pub use create_run::UnfinishedRunPolicy;
 pub use details::{
     BudgetEntry, CheckboxEntry, FallbackAgentDetails, RunBudgets, RunDetails, VerifiedCommit,
@@ -44,7 +44,7 @@ pub use details::{
 pub use disk_use::{GcEntry, GcMode, GcReport, GcVerdict, collect_garbage};
 pub use followed_runs::{FollowedRuns, RunActivity};
 pub use notify::Notifier;
-pub use orphans::{ORPHANED, OrphanedRun, OrphanedRuns, SavedRun};
+pub use orphans::{ORPHANED, OrphanedRun, OrphanedRuns, SavedRun, remove_orphan};
 pub use ralph_engine::setup::SetupGarbageScope;
 pub use ready_run::{ReadyRun, RunObserver};
 pub use removal::{RemovalGuard, RemovedRun, remove_run};

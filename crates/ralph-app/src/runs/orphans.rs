@@ -83,6 +83,13 @@ impl OrphanedRuns {
         })
     }
 
+    /// Returns why the containers could not be listed.
+    pub fn docker_problem(&self) -> Option<&str> {
+        self.docker_problem
+            .as_ref()
+            .map(|problem| problem.what.as_str())
+    }
+
     /// Returns the runs that `ralph runs` lists: a finished run without a sandbox has nothing to
     /// rescue.
     pub fn listed(&self) -> impl DoubleEndedIterator<Item = &OrphanedRun> {
@@ -106,6 +113,29 @@ impl OrphanedRuns {
         };
         exact.or_else(of_task).or_else(by_prefix)
     }
+}
+
+/// Removes the sandbox of a lost run with this id, which the user asked for: it may contain the last copy of the
+/// run's work. Returns the name of the sandbox.
+pub async fn remove_orphan(run: &str, app: &App) -> Result<String, AppError> {
+    let orphans = OrphanedRuns::find(app).await?;
+    let found = orphans
+        .runs
+        .iter()
+        .find(|orphan| orphan.run.as_str() == run);
+    let Some(sandbox) = found.and_then(|orphan| orphan.sandbox.as_ref()) else {
+        return Err(AppError::runtime(
+            format!("there is no orphaned run `{run}`"),
+            "no sandbox without a run directory has this id",
+            "list them with `ralph prune-sandboxes --dry-run`",
+        ));
+    };
+    let removed = sandbox.remove(&app.providers()?).await;
+    removed.map_err(|problem| {
+        let what = format!("cannot remove the sandbox `{}`", sandbox.id);
+        AppError::runtime(what, problem.what, problem.fix)
+    })?;
+    Ok(sandbox.id.to_string())
 }
 
 impl SavedRun {

@@ -15,4 +15,7 @@ pub use crate::providers::github::{GrantedAccess, PermissionCheck};
 pub use check::check_repository;
 pub(crate) use connection::{connect, connect_for_plan};
 pub(crate) use host_failure::{host_error, remote_git_error};
-pub use report::{GitHubReport, LocalReport, ScmReport};
+pub use report::{
+    GitHubCheck, GitHubReport, LocalCheck, LocalReport, ScmCheckReport, ScmCredential,
+    ScmPermission, ScmProblem, ScmRateLimit, ScmReport,
+};

@@ -1,8 +1,25 @@
 //! The REST interface. A file per resource parses requests and calls the application layer.
 
+mod agents;
+mod checks;
+mod config;
+mod cost;
+mod directory;
+mod disk;
+mod fleet;
 mod health;
+mod images;
+mod issues;
+mod lint;
+mod machine;
+mod models;
 mod openapi_document;
+mod operations;
+mod orphans;
+mod repositories;
 mod runs;
+mod sandboxes;
+mod scm;
 mod session;
 mod shares;
 
@@ -15,6 +32,7 @@ fn documented_routes() -> OpenApiRouter<ServerContext> {
     let resources = OpenApiRouter::new()
         .merge(openapi_document::routes())
         .merge(runs::routes())
+        .merge(machine::routes())
         .merge(session::routes())
         .merge(shares::routes());
     OpenApiRouter::with_openapi(openapi_document::base())

@@ -53,7 +53,7 @@ pub(super) async fn run(args: ScmArgs, context: &Context) -> Result<ExitCode, Ap
     let report = check_repository(args.repo.as_ref(), &context.app).await?;
     let output = context.output();
     if args.json {
-        output.print_json(&report.json())?;
+        output.print_json(&report.check_report(&context.app.redactor()))?;
     } else {
         output.print_lines(&match &report {
             ScmReport::GitHub(report) => github_lines(report),

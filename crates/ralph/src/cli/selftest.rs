@@ -4,6 +4,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use ralph_app::AppError;
 use ralph_app::checks::{SelftestRequest, run_selftest};
+use tokio::sync::watch;
 
 use super::checks::CheckReport;
 use super::context::Context;
@@ -35,10 +36,13 @@ pub(super) struct SelftestArgs {
 /// Tests a provider. A failed check sets the exit code to 1.
 pub(super) async fn run(args: SelftestArgs, context: &Context) -> Result<ExitCode, AppError> {
     let mut checks = CheckReport::new("selftest", context, args.json);
+    // Signals end the test; nothing else cancels it.
+    let (_cancel, cancelled) = watch::channel(false);
     let request = SelftestRequest {
         provider: args.provider.into(),
         agent: args.agent,
         offline: args.offline,
+        cancelled,
     };
     Box::pin(run_selftest(&request, &context.app, &mut checks)).await?;
     checks.finish()

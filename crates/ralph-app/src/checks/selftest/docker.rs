@@ -47,7 +47,10 @@ pub(super) async fn run(
 ) -> Result<(), AppError> {
     let providers = app.providers()?;
     match Box::pin(DockerSelftest::prepare(request, checks, app, &providers)).await? {
-        Ok(ready) => ready.run_in_sandboxes(checks, &providers).await,
+        Ok(ready) => {
+            let interrupts = Interrupts::listen(request.cancelled.clone());
+            ready.run_in_sandboxes(checks, &providers, interrupts).await
+        }
         Err(missing) => {
             let after = SETUP_CHECKS
                 .iter()
@@ -128,8 +131,8 @@ impl DockerSelftest {
         &self,
         checks: &mut dyn CheckSink,
         providers: &Providers,
+        mut interrupts: Interrupts,
     ) -> Result<(), AppError> {
-        let mut interrupts = Interrupts::listen();
         let provider = providers.docker_provider(Some(&self.plan));
         let provider = provider.with_egress(self.gate.egress());
         let name = format!("agent-loop-selftest-{}", self.account.preset.name);

@@ -1,34 +1,55 @@
-//! Signals that end a selftest early.
+//! Signals and requests that end a selftest early.
+
+use std::future::pending;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
-/// Listens for signals that end the program. A signal that arrives between two waits is not lost.
-pub(super) struct Interrupts(Option<[Signal; 3]>);
+/// Listens for signals that end the program, and for a cancellation. A signal that arrives between two waits is
+/// not lost.
+pub(super) struct Interrupts {
+    signals: Option<[Signal; 3]>,
+    cancelled: watch::Receiver<bool>,
+}
 
 impl Interrupts {
     /// Starts listening.
-    pub(super) fn listen() -> Self {
+    pub(super) fn listen(cancelled: watch::Receiver<bool>) -> Self {
         let kinds = [
             SignalKind::interrupt(),
             SignalKind::terminate(),
             SignalKind::hangup(),
         ];
-        match kinds.map(signal) {
-            [Ok(terminal), Ok(terminate), Ok(hangup)] => Self(Some([terminal, terminate, hangup])),
-            _ => Self(None),
-        }
+        let signals = match kinds.map(signal) {
+            [Ok(terminal), Ok(terminate), Ok(hangup)] => Some([terminal, terminate, hangup]),
+            _ => None,
+        };
+        Self { signals, cancelled }
     }
 
-    /// Runs the work until a signal arrives. Returns `None` after a signal.
+    /// Runs the work until a signal or a cancellation arrives. Returns `None` after one.
     pub(super) async fn run_until_signal<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let Some([terminal, terminate, hangup]) = &mut self.0 else {
-            return Some(work.await);
+        let Self { signals, cancelled } = self;
+        let signalled = async {
+            match signals {
+                Some([terminal, terminate, hangup]) => tokio::select! {
+                    _ = terminal.recv() => {}
+                    _ = terminate.recv() => {}
+                    _ = hangup.recv() => {}
+                },
+                None => pending().await,
+            }
+        };
+        let cancelled = async {
+            if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
+                // The sender is gone, so nothing can cancel the work any more.
+                pending::<()>().await;
+            }
         };
         tokio::select! {
             biased;
-            _ = terminal.recv() => None,
-            _ = terminate.recv() => None,
-            _ = hangup.recv() => None,
+            () = signalled => None,
+            () = cancelled => None,
             done = work => Some(done),
         }
     }

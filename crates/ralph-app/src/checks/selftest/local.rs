@@ -6,7 +6,7 @@ use super::basics;
 use super::docker::interrupted_error;
 use super::interrupts::Interrupts;
 use super::session::{SelftestSession, sandbox_failure};
-use super::{PREREQUISITES, skip_checks};
+use super::{PREREQUISITES, SelftestRequest, skip_checks};
 use crate::app::App;
 use crate::checks::preflight::{PreflightContext, machine, sandbox};
 use crate::checks::{CheckOutcome, CheckSink};
@@ -24,7 +24,11 @@ const CLEANUP: &str = "cleanup";
 const SANDBOX_CHECKS: [&str; 4] = [EXEC, FILES, TIMEOUT, CLEANUP];
 
 /// Tests local sandboxes.
-pub(super) async fn run(checks: &mut dyn CheckSink, app: &App) -> Result<(), AppError> {
+pub(super) async fn run(
+    request: &SelftestRequest,
+    checks: &mut dyn CheckSink,
+    app: &App,
+) -> Result<(), AppError> {
     let providers = app.providers()?;
     let context = PreflightContext::for_provider("local", app).await;
     checks.add(PREREQUISITES, machine::check_git(&context))?;
@@ -37,14 +41,15 @@ pub(super) async fn run(checks: &mut dyn CheckSink, app: &App) -> Result<(), App
         checks.add(CREATE, CheckOutcome::NotRun(why.into()))?;
         return skip_checks(checks, &SANDBOX_CHECKS, why);
     }
-    run_in_sandbox(checks, &*provider).await
+    let interrupts = Interrupts::listen(request.cancelled.clone());
+    run_in_sandbox(checks, &*provider, interrupts).await
 }
 
 async fn run_in_sandbox(
     checks: &mut dyn CheckSink,
     provider: &dyn SandboxProvider,
+    mut interrupts: Interrupts,
 ) -> Result<(), AppError> {
-    let mut interrupts = Interrupts::listen();
     let session = match SelftestSession::start(provider, "selftest").await {
         Ok(session) => session,
         Err(error) => {

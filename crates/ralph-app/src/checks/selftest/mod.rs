@@ -18,6 +18,8 @@ mod isolation;
 mod local;
 mod session;
 
+use tokio::sync::watch;
+
 use super::outcome::{CheckOutcome, CheckSink};
 use crate::app::App;
 use crate::error::AppError;
@@ -29,13 +31,15 @@ pub use image::load_project_config;
 const PREREQUISITES: &str = "prerequisites";
 
 /// A request to test a sandbox provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct SelftestRequest {
     pub provider: LocalOrDocker,
     /// The coding agent that logs in; `None` selects the default.
     pub agent: Option<String>,
     /// Whether a server in this process answers instead of the agent's provider.
     pub offline: bool,
+    /// Ends the test and removes its sandbox when it becomes true.
+    pub cancelled: watch::Receiver<bool>,
 }
 
 /// Tests a sandbox provider.
@@ -46,7 +50,7 @@ pub async fn run_selftest(
 ) -> Result<(), AppError> {
     match request.provider {
         LocalOrDocker::Docker => Box::pin(docker::run(request, checks, app)).await,
-        LocalOrDocker::Local => Box::pin(local::run(checks, app)).await,
+        LocalOrDocker::Local => Box::pin(local::run(request, checks, app)).await,
     }
 }
 

@@ -79,7 +79,7 @@ async fn pull(args: PullArgs, context: &Context) -> Result<ExitCode, AppError> {
 async fn status(args: StatusArgs, context: &Context) -> Result<ExitCode, AppError> {
     let report = image_status(args.image, args.agent, &context.app).await?;
     if args.json {
-        context.output().print_json(&report.json())?;
+        context.output().print_json(&report.entry())?;
     } else {
         let now = context.app.clock().now();
         context.output().print_lines(&status_lines(&report, now))?;
