@@ -27,6 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<ServerContext> {
 #[serde(deny_unknown_fields)]
 struct CostQuery {
     /// The groups; the default is `run`.
+    #[param(inline)]
     by: Option<CostGroup>,
     /// Leaves out older charges: a time such as `7d` or `12h`, or a date such as `2026-11-01`.
     since: Option<String>,

@@ -149,3 +149,41 @@ fn problem_response(meaning: &str) -> Response {
         .content("application/problem+json", content)
         .build()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    /// Returns the references of a document that name no component.
+    fn broken_references(value: &Value, document: &Value, broken: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    match value.as_str() {
+                        Some(reference) if key == "$ref" => {
+                            let pointer = reference.trim_start_matches('#');
+                            if document.pointer(pointer).is_none() {
+                                broken.push(reference.to_owned());
+                            }
+                        }
+                        Some(_) | None => broken_references(value, document, broken),
+                    }
+                }
+            }
+            Value::Array(values) => {
+                for value in values {
+                    broken_references(value, document, broken);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    #[test]
+    fn every_reference_names_a_component() {
+        let document = serde_json::to_value(crate::openapi()).unwrap();
+        let mut broken = Vec::new();
+        broken_references(&document, &document, &mut broken);
+        assert_eq!(broken, Vec::<String>::new());
+    }
+}
