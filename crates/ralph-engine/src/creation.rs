@@ -18,6 +18,9 @@ use crate::store::{RunDir, StateDir};
 const LOCK_ATTEMPTS: usize = 3_000;
 const LOCK_RETRY_DELAY: Duration = Duration::from_millis(10);
 
+/// The start of a sort key that comes after the number of every line.
+const LAST_KEY: &str = "~";
+
 /// Prevents other processes from creating runs until it is dropped.
 #[derive(Debug)]
 pub struct CreationLock {
@@ -51,26 +54,27 @@ impl StateDir {
         })
     }
 
-    /// Sorts ids by the creation of their runs, oldest first. Runs of versions that did not record
-    /// the order are sorted by their ids, which start with a date.
-    pub(crate) fn sort_by_creation(&self, mut ids: Vec<RunId>) -> Vec<RunId> {
-        ids.sort();
+    /// Returns each id with a text that sorts the runs by their creation, and that later runs do not
+    /// change. Runs of versions that did not record the order are sorted by their ids, which start with a
+    /// date.
+    pub(crate) fn creation_keys(&self, ids: Vec<RunId>) -> Vec<(String, RunId)> {
         let text = read_order(&order_file(self.root()));
-        let positions: HashMap<&str, usize> = text.lines().zip(0..).collect();
-        let (mut recorded, unrecorded): (Vec<RunId>, Vec<RunId>) = ids
-            .into_iter()
-            .partition(|id| positions.contains_key(id.as_str()));
-        recorded.sort_by_key(|id| positions.get(id.as_str()).copied());
-        let mut sorted = Vec::with_capacity(recorded.len() + unrecorded.len());
-        let mut unrecorded = unrecorded.into_iter().peekable();
-        for id in recorded {
-            while let Some(earlier) = unrecorded.next_if(|other| *other < id) {
-                sorted.push(earlier);
+        let lines: HashMap<&str, usize> = text.lines().zip(0..).collect();
+        let line = |id: &RunId| lines.get(id.as_str()).copied();
+        let mut recorded: Vec<(usize, &RunId)> =
+            ids.iter().filter_map(|id| Some((line(id)?, id))).collect();
+        recorded.sort();
+        let key = |id: &RunId| {
+            if let Some(line) = line(id) {
+                return format!("{line:010}-1-{id}");
             }
-            sorted.push(id);
-        }
-        sorted.extend(unrecorded);
-        sorted
+            match recorded.iter().find(|(_, later)| *later > id) {
+                Some((line, _)) => format!("{line:010}-0-{id}"),
+                None => format!("{LAST_KEY}-0-{id}"),
+            }
+        };
+        let keys: Vec<String> = ids.iter().map(key).collect();
+        keys.into_iter().zip(ids).collect()
     }
 }
 
@@ -181,9 +185,14 @@ mod tests {
             "260301-100100-0003",
             "270101-100000-0005",
         ]);
-        assert_eq!(state.sort_by_creation(known), sorted);
+        let sort = |ids: Vec<RunId>| -> Vec<RunId> {
+            let mut keyed = state.creation_keys(ids);
+            keyed.sort();
+            keyed.into_iter().map(|(_, id)| id).collect()
+        };
+        assert_eq!(sort(known), sorted);
         fs::remove_file(order).unwrap();
-        let by_id = state.sort_by_creation(sorted.clone());
+        let by_id = sort(sorted.clone());
         assert!(by_id.is_sorted(), "{by_id:?}");
     }
 

@@ -22,9 +22,11 @@ use crate::store::RunDir;
 use crate::torn_lines;
 
 mod format;
+mod positions;
 mod seal;
 
 pub use format::{RALPH_VERSION, RunOutline, WorkingRepository};
+pub use positions::{JournalPosition, offset_of_record, read_after};
 
 /// Why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -125,6 +125,13 @@ impl StateDir {
 
     /// Returns all runs in the order of their creation, oldest first.
     pub fn runs(&self) -> Result<Vec<RunId>, StoreError> {
+        let keyed = self.runs_by_creation()?;
+        Ok(keyed.into_iter().map(|(_, id)| id).collect())
+    }
+
+    /// Returns all runs in the order of their creation, each with a text
+    /// that sorts them so and that later runs do not change.
+    pub fn runs_by_creation(&self) -> Result<Vec<(String, RunId)>, StoreError> {
         let runs = self.root.join("runs");
         let entries = match fs::read_dir(&runs) {
             Ok(entries) => entries,
@@ -144,7 +151,9 @@ impl StateDir {
             .filter_map(|entry| RunId::parse(&entry.file_name().to_string_lossy()))
             .filter(|id| self.run(id).journal().exists())
             .collect();
-        Ok(self.sort_by_creation(ids))
+        let mut keyed = self.creation_keys(ids);
+        keyed.sort();
+        Ok(keyed)
     }
 
     /// Finds a run like [`Self::find`], but `last` and a task id mean a run of this repository if it has

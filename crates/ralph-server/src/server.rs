@@ -17,6 +17,7 @@ use crate::auth::{
 use crate::context::{ServerContext, WebAddress};
 use crate::edge::{RequestService, ServerListener, serve_connections};
 use crate::fleet::Fleet;
+use crate::index::RunIndex;
 use crate::operations::Operations;
 use crate::options::ServeOptions;
 use crate::poller::Poller;
@@ -70,7 +71,7 @@ impl Server {
         let (stopping, stop) = watch::channel(false);
         let context = ServerContext {
             supervisor: Supervisor::new(app.clone(), options.workers),
-            index: crate::index::RunIndex::new(app.clone()),
+            index: RunIndex::new(app.clone())?,
             operations: Operations::new(app.clone()),
             poller: Poller::new(app.clone()),
             fleet: Fleet::default(),
@@ -115,6 +116,7 @@ impl Server {
             supervisor,
             access,
             published,
+            index,
             operations,
             poller,
             ..
@@ -132,7 +134,8 @@ impl Server {
             supervisor.interrupt_all();
             tokio::join!(operations.stop(), poller.stop());
         };
-        tokio::join!(serving, stopped);
+        let maintained = index.maintain(stopping.subscribe());
+        tokio::join!(serving, stopped, maintained);
         published.remove();
         Ok(())
     }

@@ -194,6 +194,12 @@ impl Environment {
             .ok_or(NoStateDirError)
     }
 
+    /// Returns the address of the index's database. A `.env` cannot set it.
+    pub fn database_url(&self) -> Option<&str> {
+        let is_own = !self.from_dotenv.contains("RALPH_DB_URL");
+        self.get("RALPH_DB_URL").filter(|_| is_own)
+    }
+
     /// Returns the user's configuration directory: `RALPH_CONFIG_DIR`, or `ralph` in the user's
     /// general configuration directory.
     pub fn config_dir(&self) -> Option<PathBuf> {

@@ -276,7 +276,7 @@ pub(crate) fn new_id(now: Timestamp) -> RunId {
 }
 
 /// Returns a random number.
-pub(crate) fn random_number() -> u64 {
+pub fn random_number() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

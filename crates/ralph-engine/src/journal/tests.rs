@@ -11,6 +11,7 @@ use super::*;
 use crate::store::StateDir;
 
 mod ownership;
+mod positions;
 
 fn plan() -> RunPlan {
     RunPlan {

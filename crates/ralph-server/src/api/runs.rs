@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
 use ralph_app::planning::RunRequest;
 use ralph_app::runs::{RunDetails, UnfinishedRunPolicy};
 use ralph_core::image::ImageEffort;
@@ -16,9 +17,12 @@ use utoipa_axum::routes;
 
 use crate::app_thread::call_app;
 use crate::context::ServerContext;
-use crate::index::RunFilter;
+use crate::index::{IndexState, RunFilter};
 use crate::problem::Problem;
 use crate::supervisor::{GivenAnswers, StartRequest};
+
+/// The most runs of one response.
+const MAX_LIMIT: usize = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<ServerContext> {
     OpenApiRouter::new()
@@ -26,23 +30,52 @@ pub(super) fn routes() -> OpenApiRouter<ServerContext> {
         .routes(routes!(run))
 }
 
-/// Which part of the list to return.
+/// Which runs to return.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
-    /// The `next` of an earlier page.
+    /// The `next` of an earlier page. Runs that start later do not change what follows.
     cursor: Option<String>,
-    /// The number of runs, at most 200.
+    /// The number of runs: 1 to 1000, or 50 without it.
     limit: Option<usize>,
+    /// Only runs with one of these statuses, separated by commas.
+    status: Option<String>,
+    /// Only runs whose id, task, title, branch or repository contains this text, in any case.
+    text: Option<String>,
+    /// Only runs of this repository: a path, or an address on a source host.
+    repo: Option<String>,
+    /// Only runs that do not continue without the user, or only the others.
+    attention: Option<bool>,
 }
 
-/// A part of the list of runs.
+impl ListQuery {
+    fn filter(&self) -> Result<RunFilter, Problem> {
+        let mut filter = RunFilter::default();
+        if let Some(statuses) = &self.status {
+            filter = filter.with_statuses(statuses)?;
+        }
+        if let Some(text) = &self.text {
+            filter = filter.with_text(text);
+        }
+        if let Some(repo) = &self.repo {
+            filter = filter.with_repo(repo);
+        }
+        Ok(match self.attention {
+            Some(needs_attention) => filter.with_attention(needs_attention),
+            None => filter,
+        })
+    }
+}
+
+/// A part of the list of runs. Describes the response, which is joined from stored texts.
 #[derive(Debug, Serialize, ToSchema)]
 struct RunList {
-    /// Newest first.
+    /// Newest first; each as in `ralph show --json`.
     runs: Vec<Value>,
     /// Continues the list; null at its end.
     next: Option<String>,
+    /// Why the index catches up with the files, from which the list was read; null if it is up to date.
+    catching_up: Option<String>,
 }
 
 /// Lists runs, newest first.
@@ -51,20 +84,36 @@ struct RunList {
     path = "/runs",
     tag = "runs",
     params(ListQuery),
-    responses((status = 200, body = RunList))
+    responses((status = 200, body = RunList), (status = 422, body = Problem))
 )]
 async fn list(
     State(context): State<ServerContext>,
     Query(query): Query<ListQuery>,
-) -> Result<Json<RunList>, Problem> {
-    let limit = query.limit.unwrap_or(50).clamp(1, 200);
-    let filter = RunFilter::default();
+) -> Result<impl IntoResponse, Problem> {
+    let limit = query.limit.unwrap_or(50);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        let detail = format!("invalid limit {limit} — it is 1 to {MAX_LIMIT}");
+        return Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "invalid-request",
+            detail,
+        ));
+    }
+    let filter = query.filter()?;
     let page = context.index.list(&filter, query.cursor.as_deref(), limit);
     let page = page.await?;
-    Ok(Json(RunList {
-        runs: page.runs,
-        next: page.next,
-    }))
+    let why = match page.state {
+        IndexState::Ready => None,
+        IndexState::CatchingUp { why } => Some(why),
+    };
+    // The stored descriptions are JSON already.
+    let body = format!(
+        "{{\"runs\":[{}],\"next\":{},\"catching_up\":{}}}",
+        page.runs.join(","),
+        json!(page.next),
+        json!(why)
+    );
+    Ok(([(header::CONTENT_TYPE, "application/json")], body))
 }
 
 /// A new run.
