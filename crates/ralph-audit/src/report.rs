@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// The number of findings per check that are listed; further ones are only counted.
 const MAX_FINDINGS: usize = 20;
@@ -10,7 +11,7 @@ const MAX_FINDINGS: usize = 20;
 const MAX_CHARS: usize = 400;
 
 /// The report about one run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AuditReport {
     pub run: String,
     /// The checks, in a fixed order.
@@ -18,7 +19,7 @@ pub struct AuditReport {
 }
 
 /// A promise and whether it was kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AuditCheck {
     /// The short name, such as `I1`.
     pub id: &'static str,
@@ -29,7 +30,7 @@ pub struct AuditCheck {
 }
 
 /// Whether a promise was kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditStatus {
     /// The promise was kept.

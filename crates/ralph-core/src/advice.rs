@@ -3,6 +3,7 @@
 //! Each entry has a few single-line fields, so it stays short and cannot forge another entry.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The longest name of a guardrail or author of a note, in characters.
 const MAX_NAME: usize = 80;
@@ -10,7 +11,7 @@ const MAX_NAME: usize = 80;
 const MAX_TEXT: usize = 1000;
 
 /// A lesson for every later iteration.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Guardrail {
     pub name: String,
     /// The situation in which the mistake tends to happen.
@@ -53,7 +54,7 @@ impl Guardrail {
 }
 
 /// The purpose of a note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteKind {
     /// Clarifies a requirement.
@@ -76,7 +77,7 @@ impl NoteKind {
 }
 
 /// A hint from the user for the next prompts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Note {
     pub kind: NoteKind,
     pub text: String,

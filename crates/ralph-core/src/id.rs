@@ -4,11 +4,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
 
 use crate::printable::name_character;
 
 /// The id of a run, unique in a state directory and sortable by start time.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct RunId(String);
 
@@ -40,7 +41,7 @@ impl fmt::Display for RunId {
 }
 
 /// The stable id of a task from its front matter. It becomes part of branch and ref names.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct TaskId(String);
 
@@ -98,7 +99,7 @@ impl fmt::Display for TaskId {
 }
 
 /// The full hexadecimal id of a git commit.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct CommitId(String);
 
@@ -132,7 +133,7 @@ impl fmt::Display for CommitId {
 }
 
 /// A SHA-256 digest in hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct Digest(String);
 

@@ -5,12 +5,22 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 /// A non-negative amount of US dollars. It is serialized as a number of dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Usd {
     nanos: u64,
 }
+
+impl PartialSchema for Usd {
+    fn schema() -> RefOr<Schema> {
+        f64::schema()
+    }
+}
+
+impl ToSchema for Usd {}
 
 const NANOS_PER_DOLLAR: u64 = 1_000_000_000;
 

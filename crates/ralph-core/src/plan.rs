@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::budget::BudgetLimits;
 use crate::ecosystem::PackageEcosystem;
@@ -16,7 +17,7 @@ use crate::repo_address::{RemoteRepo, RepoAddress};
 use crate::task::RunMode;
 
 /// The engine that does the work of an iteration.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineKind {
     /// The model replies with actions, and ralph performs them.
@@ -37,7 +38,7 @@ pub enum Delivery {
 }
 
 /// The containers of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ContainerPlan {
     /// Address of the Docker Engine in the format of `DOCKER_HOST`; `None` means the default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +57,7 @@ pub struct ContainerPlan {
 }
 
 /// Limits of a local sandbox, and the protection that this machine supports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LocalPlan {
     /// In bytes; applied only if the machine supports it.
     pub memory: u64,
@@ -214,7 +215,7 @@ impl NetworkPlan {
 }
 
 /// A host that a project file names and that commands may not reach.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SuggestedHost {
     /// In allowlist syntax.
     pub host: String,

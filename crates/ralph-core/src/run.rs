@@ -10,7 +10,7 @@ use crate::task::RunMode;
 
 mod command;
 
-pub use command::{Command, CommandTiming, CommandTraits, OfflineCommand};
+pub use command::{Command, CommandTiming, CommandTraits, FileEdit, OfflineCommand};
 
 /// The status of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -363,6 +363,9 @@ pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(),
         (_, M::Autonomous, C::Message { .. }) => {
             Err("its mode is `autonomous`; messages need the mode `guided`, see `ralph mode`")
         }
+        (_, M::Autonomous, C::Edit(_)) => {
+            Err("its mode is `autonomous`; edits of files need the mode `guided`, see `ralph mode`")
+        }
         (_, M::Autonomous | M::Guided, C::Debug { .. }) => {
             Err("debugging needs the mode `debug`, see `ralph mode`")
         }
@@ -408,21 +411,36 @@ pub fn legal(status: &RunStatus, mode: RunMode, command: &Command) -> Result<(),
             | S::Paused(_),
             M::Debug,
             C::Debug { .. },
+        )
+        | (
+            S::Running
+            | S::Verifying
+            | S::WaitingQuota(_)
+            | S::WaitingProvider(_)
+            | S::WaitingCi(_)
+            | S::WaitingHost(_)
+            | S::Paused(_),
+            M::Guided | M::Debug,
+            C::Edit(_),
         ) => Ok(()),
 
         (S::Created | S::Preparing | S::Running | S::Verifying, _, C::Resume) => {
             Err("it is not paused")
         }
-        (S::Created | S::Preparing, _, C::Rotate | C::Diagnose | C::Apply | C::Debug { .. }) => {
-            Err("it has not started an iteration yet")
-        }
+        (
+            S::Created | S::Preparing,
+            _,
+            C::Rotate | C::Diagnose | C::Apply | C::Debug { .. } | C::Edit(_),
+        ) => Err("it has not started an iteration yet"),
         (S::WaitingQuota(_), _, C::Rotate) => Err("it is waiting for a usage limit to reset"),
         (S::WaitingProvider(_), _, C::Rotate) => Err("it is waiting for the model's provider"),
         (S::WaitingHost(_), _, C::Rotate) => Err("it is waiting for the source host"),
         (S::Verifying, _, C::Rotate) => Err("its commit is being verified"),
         (S::Paused(_), _, C::Pause) => Err("it is already paused"),
         (S::Paused(_), _, C::Rotate) => Err("it is paused; resume it first"),
-        (S::SandboxLost, _, C::Pause | C::Rotate | C::Debug { .. }) => Err("its sandbox is gone"),
+        (S::SandboxLost, _, C::Pause | C::Rotate | C::Debug { .. } | C::Edit(_)) => {
+            Err("its sandbox is gone")
+        }
     }
 }
 

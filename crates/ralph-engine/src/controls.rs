@@ -147,6 +147,7 @@ impl Controls {
             | Command::AllowHost { .. }
             | Command::Message { .. }
             | Command::Mode { .. }
+            | Command::Edit(_)
             | Command::Limits(_) => {}
         }
     }

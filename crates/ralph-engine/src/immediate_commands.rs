@@ -87,6 +87,7 @@ pub(crate) fn run_immediately(
         | Command::Task { .. }
         | Command::Mode { .. }
         | Command::Note(_)
+        | Command::Edit(_)
         | Command::Guardrail(_)
         | Command::Diagnose
         | Command::Apply

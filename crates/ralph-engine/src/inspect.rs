@@ -55,14 +55,32 @@ pub struct WorkspaceDiff {
     pub is_truncated: bool,
 }
 
-/// Returns the content of a file. One that is larger than [`MAX_FILE_BYTES`] is an error.
+/// Returns the content of a file. One that is larger than [`MAX_FILE_BYTES`] is an error, and so is a
+/// path with a link: it could lead to git's own directory.
 pub async fn read_file(
     sandbox: &dyn Sandbox,
     path: &WorkspacePath,
 ) -> Result<Vec<u8>, SandboxError> {
+    refuse_links(sandbox, path).await?;
     sandbox
         .read(&SandboxPath::in_repo(path), MAX_FILE_BYTES)
         .await
+}
+
+/// Returns an error if a part of the path is a link or does not exist.
+async fn refuse_links(sandbox: &dyn Sandbox, path: &WorkspacePath) -> Result<(), SandboxError> {
+    let mut directory = String::new();
+    for part in path.parts() {
+        let missing = || SandboxError::NotFound(path.to_string());
+        let target = directory_path(&directory).ok_or_else(missing)?;
+        let entries = sandbox.list(&target).await?;
+        let entry = entries.iter().find(|entry| entry.name == part);
+        if entry.ok_or_else(missing)?.kind == SandboxEntryKind::Link {
+            return Err(SandboxError::NotRegular(path.to_string()));
+        }
+        directory = join(&directory, part);
+    }
+    Ok(())
 }
 
 /// Lists the workspace, directory by directory. A directory that disappears meanwhile has no

@@ -46,6 +46,7 @@ pub mod creation;
 mod delivery;
 mod doctor;
 pub mod durable;
+pub mod edits;
 mod ending;
 pub mod error;
 pub mod file_digests;

@@ -274,6 +274,11 @@ impl RunDir {
         self.root.join("contracts").join(format!("{digest}.md"))
     }
 
+    /// Returns the path of a content that the user wants a file of the workspace to have.
+    pub fn edit(&self, digest: &Digest) -> PathBuf {
+        self.root.join("edits").join(digest.as_str())
+    }
+
     /// Returns the path of the last edit of the run's copy of the task file.
     pub fn rejected_contract(&self) -> PathBuf {
         self.root.join("ralph_task.rejected.md")

@@ -17,6 +17,7 @@ use crate::contract::PinnedTask;
 use crate::controls::{Controls, GateHandle};
 use crate::doctor::{apply_report, consult_doctor};
 use crate::durable;
+use crate::edits;
 use crate::error::RunError;
 use crate::file_digests;
 use crate::immediate_commands;
@@ -182,6 +183,7 @@ async fn run_command(
             None => CommandResult::failure("there is no report to apply"),
         },
         Command::Debug { id } => run_debug_command(recorder, controls, pinned, id, sandbox).await?,
+        Command::Edit(edit) => edits::edit_file(recorder, edit, sandbox).await?,
         Command::AllowHost { host } => {
             immediate_commands::allow_host(&mut recorder.journal, &controls.gate, host)?
         }
@@ -342,7 +344,9 @@ pub async fn run_offline(
     let source = std::path::PathBuf::from(&state.plan.task_file);
     let pinned = PinnedTask::open(dir, source, &state.contract, &state.contracts)?;
     let sandbox = match (&command, &state.sandbox) {
-        (Command::Debug { .. }, Some(sandbox)) => services.sandboxes.attach(sandbox).await?,
+        (Command::Debug { .. } | Command::Edit(_), Some(sandbox)) => {
+            services.sandboxes.attach(sandbox).await?
+        }
         _ => None,
     };
     let gate = gate_of_idle_run(&journal);

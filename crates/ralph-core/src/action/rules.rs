@@ -9,6 +9,7 @@ use crate::ports::WriteMode;
 
 const GUARDRAILS: &str = ".ralph/guardrails.md";
 const PROGRESS: &str = ".ralph/progress.md";
+const NOTES: &str = ".ralph/notes.md";
 const STATE_DIRECTORY: &str = ".ralph";
 const CONTRACT: &str = "ralph_task.md";
 
@@ -39,6 +40,60 @@ pub fn refuse_commit(path: &WorkspacePath) -> Option<String> {
         ));
     }
     refuse_change(path)
+}
+
+/// Returns the reason why the user must not edit a file by its path, if any.
+pub fn refuse_edit(path: &WorkspacePath) -> Option<String> {
+    if path.as_str() == NOTES {
+        return None;
+    }
+    if path.parts().any(is_git_directory) {
+        return Some(format!("`{path}` is inside git's own directory"));
+    }
+    if is_secret_file(path) {
+        return Some(format!("`{path}` usually contains secrets"));
+    }
+    let first = path.parts().next().map(fold)?;
+    if first == CONTRACT && path.parts().count() == 1 {
+        return Some("the contract is pinned; change the task of the run instead".into());
+    }
+    (first == STATE_DIRECTORY).then(|| {
+        format!("`{path}` belongs to the runner; of these files you may only edit `{NOTES}`")
+    })
+}
+
+/// Returns the reason why the user must not read a file of the workspace by its path, if any.
+pub fn refuse_read(path: &WorkspacePath) -> Option<String> {
+    if path.parts().any(is_git_directory) {
+        return Some(format!("`{path}` is inside git's own directory"));
+    }
+    is_secret_file(path).then(|| format!("`{path}` usually contains secrets"))
+}
+
+/// Returns whether files of this name usually contain credentials.
+fn is_secret_file(path: &WorkspacePath) -> bool {
+    let Some(name) = path.parts().last().map(fold) else {
+        return false;
+    };
+    let is_template = [".example", ".sample", ".template", ".dist"]
+        .iter()
+        .any(|suffix| name.ends_with(suffix));
+    let is_environment = name == ".env" || (name.starts_with(".env.") && !is_template);
+    let is_key = [".pem", ".key", ".p12", ".pfx"]
+        .iter()
+        .any(|suffix| name.ends_with(suffix));
+    let is_known = [
+        ".netrc",
+        ".git-credentials",
+        ".npmrc",
+        ".pypirc",
+        "id_rsa",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ed25519",
+    ]
+    .contains(&name.as_str());
+    is_environment || is_key || is_known
 }
 
 /// Returns whether a path configures CI of the source host, which runs with secrets.

@@ -1,6 +1,7 @@
 //! Parses the doctor's reply into a report.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::action;
 use crate::advice::Guardrail;
@@ -15,7 +16,7 @@ const MAX_CHARS: usize = 1000;
 const MAX_EDIT_BYTES: usize = 8 << 10;
 
 /// A report of the doctor.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DoctorReport {
     /// Describes the failure in a sentence or two.
     pub summary: String,
@@ -32,7 +33,7 @@ pub struct DoctorReport {
 }
 
 /// A change to the body of the task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SpecEdit {
     /// A text that occurs exactly once in the body; empty to append to the body.
     #[serde(default)]

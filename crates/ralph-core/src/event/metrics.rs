@@ -1,6 +1,7 @@
 //! The measurements in events: of an iteration, a diff, and a file.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::gutter;
 use crate::id::{CommitId, Digest};
@@ -9,7 +10,7 @@ use crate::ports::TokenUsage;
 use crate::verdict::TestCount;
 
 /// The size of the changes to the repository during an iteration.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DiffSize {
     /// Number of changed files.
     pub files: u64,
@@ -28,7 +29,7 @@ pub struct LogPosition {
 }
 
 /// The metrics of one iteration; also the content of `metrics.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct IterationMetrics {
     pub iteration: u32,
     pub duration_ms: u64,
@@ -63,6 +64,7 @@ pub struct IterationMetrics {
     pub loop_score: Option<f64>,
     /// The parts of the loop score, and the mitigation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub gutter: Option<Box<gutter::GutterReport>>,
     /// The branch's commit at the end.
     pub head: CommitId,

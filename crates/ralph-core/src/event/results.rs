@@ -1,6 +1,7 @@
 //! The results of actions and iterations, and the states of a message.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 #[cfg(doc)]
 use crate::gutter;
@@ -9,7 +10,7 @@ use crate::id::Digest;
 use crate::ports::ExecStatus;
 
 /// The result of an action.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum ActionResult {
     /// It succeeded.
@@ -59,7 +60,7 @@ impl ActionResult {
 }
 
 /// The outcome of an iteration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum IterationOutcome {
     /// No action ended the iteration early. Some may have failed if the task continues after
@@ -103,7 +104,7 @@ impl IterationOutcome {
 }
 
 /// The state of a user's message to the agent or model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageState {
     /// It waits to be delivered.

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::failure_signature::{head_chars, tail_chars};
 use super::normalisation_rules::{normalise, strip_terminal_controls};
@@ -27,7 +28,7 @@ const MAX_CHARS: usize = 120;
 const TEST_PREFIX: &str = "test ";
 
 /// A problem reported by a command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OutputProblem {
     /// The name of a failing test, or a file and an error message without numbers.
     pub text: String,
@@ -53,7 +54,7 @@ impl OutputProblem {
 }
 
 /// The problems reported by one failed command.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OutputProblems {
     /// The number of different problems found. The same message at two line numbers counts twice.
     pub count: u32,

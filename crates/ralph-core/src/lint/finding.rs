@@ -3,9 +3,10 @@
 use std::fmt;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// Whether a finding prevents a run from starting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LintSeverity {
     /// The run does not start.
@@ -15,7 +16,7 @@ pub enum LintSeverity {
 }
 
 /// A problem in a task file with its fix.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct LintFinding {
     /// Stable, such as `missing-test-command`.
     pub code: &'static str,

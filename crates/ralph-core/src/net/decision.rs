@@ -3,9 +3,10 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// One decision of the gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EgressDecision {
     pub verdict: EgressVerdict,
     pub reason: EgressReason,
@@ -38,7 +39,7 @@ impl EgressDecision {
 }
 
 /// The outcome of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EgressVerdict {
     /// The connection is allowed.
@@ -48,7 +49,7 @@ pub enum EgressVerdict {
 }
 
 /// The origin of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EgressDecider {
     /// The run's policy.
@@ -64,7 +65,7 @@ pub enum EgressDecider {
 }
 
 /// The reason for a decision. Its code is stable: programs in the sandbox read it from a header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EgressReason {
     /// The allowlist covers the endpoint.

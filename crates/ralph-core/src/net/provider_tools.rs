@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A provider-side tool that a model request can enable. Each kind can carry data out of a sandbox:
 /// the provider connects to a host, or stores a file, that the sandbox could not reach.
@@ -63,7 +64,9 @@ impl fmt::Display for ProviderTool {
 }
 
 /// The gate's treatment of one provider-side tool in a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderToolAction {
     /// The configuration allows it; the request was sent with it.

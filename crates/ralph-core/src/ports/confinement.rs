@@ -1,9 +1,10 @@
 //! The protection that a provider without isolation still applies to its commands.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// How ralph's state directory is hidden from commands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StateHiding {
     /// Each command runs in a mount namespace in which the directory is empty.
@@ -16,7 +17,7 @@ pub enum StateHiding {
 }
 
 /// How memory is limited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryLimit {
     /// Bytes for all processes of a sandbox together.
@@ -26,7 +27,7 @@ pub enum MemoryLimit {
 }
 
 /// Protection against commands that run as the user, as detected on this machine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Confinement {
     pub state: StateHiding,
     pub private_tmp: bool,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::money::Usd;
 
@@ -70,7 +71,7 @@ pub enum FinishReason {
 }
 
 /// Tokens of one or more calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TokenUsage {
     /// Tokens of the prompt, including cache reads and writes.
     #[serde(default)]

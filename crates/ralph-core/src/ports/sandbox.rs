@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::confinement::Confinement;
 use crate::path::SandboxPath;
@@ -39,7 +40,7 @@ pub struct SandboxSpec {
 }
 
 /// How well a provider isolates commands from the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
     /// No isolation: commands run as the user.
@@ -170,7 +171,7 @@ pub trait InputSource: Send {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecStatus {
     /// The command exited with this code.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::policy::CiPolicy;
 use crate::ports::{CheckConclusion, CheckReport, HostCheck};
@@ -13,7 +14,7 @@ use crate::ports::{CheckConclusion, CheckReport, HostCheck};
 const OWN_PREFIX: &str = "ralph/";
 
 /// The result of the checks of a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CiOutcome {
     /// All checks passed.
@@ -27,7 +28,7 @@ pub enum CiOutcome {
 }
 
 /// The consequence of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CiDecision {
     /// The run may succeed.
@@ -39,7 +40,7 @@ pub enum CiDecision {
 }
 
 /// The number of checks in each state.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CiCounts {
     pub passed: u64,
     pub failed: u64,

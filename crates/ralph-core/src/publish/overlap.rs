@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::ports::OpenPull;
 
@@ -14,7 +15,7 @@ const MAX_NAMED_FILES: usize = 20;
 const MAX_TITLE_CHARS: usize = 120;
 
 /// Another open pull request that changes files of the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PullOverlap {
     pub number: u64,
     pub url: String,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::advice::{Guardrail, Note};
 use crate::budget::BudgetLimits;
 use crate::id::Digest;
+use crate::path::WorkspacePath;
 use crate::task::RunMode;
 
 /// A command of the user to a run. There is no other way to influence it.
@@ -63,9 +64,21 @@ pub enum Command {
         /// The new mode.
         mode: RunMode,
     },
+    /// Replace or create a file of the workspace, or replace the notes.
+    Edit(FileEdit),
     /// Set these budgets; those that are `None` stay. A run that failed because a budget was used up
     /// can continue afterwards.
     Limits(BudgetLimits),
+}
+
+/// A new content of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEdit {
+    pub path: WorkspacePath,
+    /// The digest of the new content, which names its file in the run's directory.
+    pub content: Digest,
+    /// The digest of the content that the user saw; `None` if there was no such file.
+    pub replaces: Option<Digest>,
 }
 
 /// When the process that works on a run applies an accepted command.
@@ -133,6 +146,7 @@ impl Command {
             Self::Message { .. } => "message",
             Self::Answer { .. } => "answer",
             Self::Mode { .. } => "mode",
+            Self::Edit(_) => "edit",
             Self::Limits(_) => "continue",
         }
     }
@@ -148,7 +162,7 @@ impl Command {
             Self::Profile { .. } | Self::Task { .. } | Self::Mode { .. } => {
                 (T::NextIteration, O::Recorded, false)
             }
-            Self::Note(_) => (T::NextAction, O::Executed, false),
+            Self::Note(_) | Self::Edit(_) => (T::NextAction, O::Executed, false),
             Self::Guardrail(_) | Self::Apply => (T::NextIteration, O::Executed, false),
             Self::Diagnose => (T::NextIteration, O::CallsModel, true),
             Self::Debug { .. } => (T::NextAction, O::Executed, true),
@@ -206,6 +220,7 @@ impl Command {
             }
             Self::Limits(_) => format!("the budgets apply {when}"),
             Self::Note(_)
+            | Self::Edit(_)
             | Self::Guardrail(_)
             | Self::Apply
             | Self::Debug { .. }

@@ -69,6 +69,11 @@ fn all_commands() -> Vec<Command> {
             mode: RunMode::Guided,
         },
         Command::Limits(crate::budget::BudgetLimits::default()),
+        Command::Edit(FileEdit {
+            path: crate::path::WorkspacePath::parse("src/a.rs").unwrap(),
+            content: Digest::compute(b""),
+            replaces: None,
+        }),
     ]
 }
 
@@ -115,28 +120,28 @@ autonomous stopped:
 autonomous sandbox_lost: resume stop profile task guardrail diagnose apply allow mode continue
 guided created: pause stop profile task guardrail note allow message mode continue
 guided preparing: pause stop profile task guardrail note allow message mode continue
-guided running: pause rotate stop profile task guardrail diagnose apply note allow message mode continue
-guided paused: resume stop profile task guardrail diagnose apply note allow message mode continue
-guided paused (asks): resume stop profile task guardrail diagnose apply note allow message answer mode continue
-guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message mode continue
-guided waiting_provider: pause resume stop profile task guardrail diagnose apply note allow message mode continue
-guided waiting_ci: pause resume rotate stop profile task guardrail diagnose apply note allow message mode continue
-guided waiting_host: pause resume stop profile task guardrail diagnose apply note allow message mode continue
-guided verifying: pause stop profile task guardrail diagnose apply note allow message mode continue
+guided running: pause rotate stop profile task guardrail diagnose apply note allow message mode continue edit
+guided paused: resume stop profile task guardrail diagnose apply note allow message mode continue edit
+guided paused (asks): resume stop profile task guardrail diagnose apply note allow message answer mode continue edit
+guided waiting_quota: pause resume stop profile task guardrail diagnose apply note allow message mode continue edit
+guided waiting_provider: pause resume stop profile task guardrail diagnose apply note allow message mode continue edit
+guided waiting_ci: pause resume rotate stop profile task guardrail diagnose apply note allow message mode continue edit
+guided waiting_host: pause resume stop profile task guardrail diagnose apply note allow message mode continue edit
+guided verifying: pause stop profile task guardrail diagnose apply note allow message mode continue edit
 guided succeeded:
 guided failed: continue
 guided stopped:
 guided sandbox_lost: resume stop profile task guardrail diagnose apply note allow message mode continue
 debug created: pause stop profile task guardrail note allow message mode continue
 debug preparing: pause stop profile task guardrail note allow message mode continue
-debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message mode continue
-debug paused: resume stop profile task guardrail diagnose apply note debug allow message mode continue
-debug paused (asks): resume stop profile task guardrail diagnose apply note debug allow message answer mode continue
-debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue
-debug waiting_provider: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue
-debug waiting_ci: pause resume rotate stop profile task guardrail diagnose apply note debug allow message mode continue
-debug waiting_host: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue
-debug verifying: pause stop profile task guardrail diagnose apply note debug allow message mode continue
+debug running: pause rotate stop profile task guardrail diagnose apply note debug allow message mode continue edit
+debug paused: resume stop profile task guardrail diagnose apply note debug allow message mode continue edit
+debug paused (asks): resume stop profile task guardrail diagnose apply note debug allow message answer mode continue edit
+debug waiting_quota: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue edit
+debug waiting_provider: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue edit
+debug waiting_ci: pause resume rotate stop profile task guardrail diagnose apply note debug allow message mode continue edit
+debug waiting_host: pause resume stop profile task guardrail diagnose apply note debug allow message mode continue edit
+debug verifying: pause stop profile task guardrail diagnose apply note debug allow message mode continue edit
 debug succeeded:
 debug failed: continue
 debug stopped:
@@ -184,6 +189,7 @@ Immediate, Journaled: message accepted; it takes effect immediately
 Immediate, Journaled: answer accepted; the run continues with it
 NextIteration, Recorded: mode accepted; it applies from the next iteration on
 Immediate, Journaled: continue accepted; the budgets apply immediately
+NextAction, Executed: edit accepted; it takes effect at the next action
 
 "]]
     );

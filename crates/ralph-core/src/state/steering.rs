@@ -1,6 +1,7 @@
 //! Steering of a run: its commands, allowed and blocked hosts, messages and screened tools.
 
 use super::RunState;
+use crate::action::rules;
 use crate::budget::{self, Budget, BudgetLimits, BudgetUse};
 use crate::event::{CommandEvent, EgressEvent, MessageState};
 use crate::net::{AllowlistEntry, Endpoint, ProviderToolAction};
@@ -94,6 +95,7 @@ impl RunState {
                 Some(format!("its mode is already `{}`", mode.as_str()))
             }
             Command::Limits(change) => self.limits_rejection_reason(change),
+            Command::Edit(edit) => rules::refuse_edit(&edit.path),
             Command::Pause
             | Command::Resume
             | Command::Rotate

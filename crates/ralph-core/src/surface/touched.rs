@@ -1,6 +1,7 @@
 //! Classifies the changed paths.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::id::Digest;
 
@@ -30,7 +31,7 @@ pub struct ChangedPath {
 }
 
 /// A path that a reviewer should check, and the reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SurfaceFinding {
     pub path: String,
     pub why: String,

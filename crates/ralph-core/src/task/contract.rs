@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::agent_choice::AgentChoice;
 use super::branch::{self, BranchName};
@@ -292,7 +293,7 @@ pub enum DoctorApply {
 }
 
 /// How far the user can intervene.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunMode {
     /// The user edits the task, guardrails and notes, and controls the run.

@@ -1,9 +1,10 @@
 //! Facts that qualify a green verdict.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A fact about a verdict that a reviewer must know. A success without findings is unqualified.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct VerifyFinding {
     pub kind: FindingKind,
     /// One sentence that names the check, the files and the numbers.
@@ -19,7 +20,7 @@ impl VerifyFinding {
 }
 
 /// The kinds of findings, most important first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// Existing tests prove less than at the base commit, or are deleted.

@@ -1,6 +1,7 @@
 //! Turns the results of the checks into a verdict.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::TestCount;
 use crate::gutter::OutputProblems;
@@ -8,7 +9,7 @@ use crate::id::Digest;
 use crate::ports::ExecStatus;
 
 /// The result of one check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CheckResult {
     /// The origin of the check: a box's id, `test_command` or `verify_commands[1]`.
     pub name: String,
