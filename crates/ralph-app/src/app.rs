@@ -18,7 +18,7 @@ use crate::config::{
 use crate::error::AppError;
 use crate::providers::model_keys::StoredModelKeys;
 use crate::providers::models::ModelFactory;
-use crate::providers::{self, Providers, SourceConnections};
+use crate::providers::{self, OpenSandboxes, Providers, SourceConnections};
 use crate::tokens::{StoreSelection, TokenSources, TokenStorage};
 use crate::typed_hosts::TypedHosts;
 
@@ -36,6 +36,8 @@ pub struct App {
     model_keys: Arc<OnceLock<StoredModelKeys>>,
     /// The open connections to source hosts.
     source_connections: Arc<SourceConnections>,
+    /// The sandboxes that runs of this process work in; all contexts share them.
+    open_sandboxes: Arc<OpenSandboxes>,
     /// The source hosts that the user named on the command line; all contexts share them.
     typed_hosts: Arc<TypedHosts>,
 }
@@ -51,6 +53,7 @@ impl App {
             clock: SystemClock::new(),
             model_keys: Arc::default(),
             source_connections: Arc::default(),
+            open_sandboxes: Arc::default(),
             typed_hosts: Arc::default(),
         }
     }
@@ -65,6 +68,7 @@ impl App {
             model_keys: self.model_keys.clone(),
             // The `.env` of the other directory may have another credential.
             source_connections: Arc::new(self.source_connections.with_same_pace()),
+            open_sandboxes: self.open_sandboxes.clone(),
             typed_hosts: self.typed_hosts.clone(),
         };
         for (name, value) in app.environment.secrets() {
@@ -185,12 +189,18 @@ impl App {
             clock: self.clock(),
             redactor: self.redactor(),
             connections: self.source_connections.clone(),
+            open_sandboxes: self.open_sandboxes.clone(),
         }
     }
 
     /// Returns the open connections to source hosts.
     pub(crate) fn source_connections(&self) -> &SourceConnections {
         &self.source_connections
+    }
+
+    /// Returns the sandboxes that runs of this process work in.
+    pub fn open_sandboxes(&self) -> &OpenSandboxes {
+        &self.open_sandboxes
     }
 
     /// Returns the factory of the models.

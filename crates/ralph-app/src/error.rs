@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Usage,
     /// The request was valid and failed.
     Runtime,
+    /// The request was valid, but the state of the run does not permit it.
+    Refused,
     /// The task file was rejected.
     TaskRejected,
     /// Another process took the run over.
@@ -71,6 +73,15 @@ impl AppError {
         fix: impl Into<String>,
     ) -> Self {
         Self::new(ErrorKind::Runtime, what, why, fix)
+    }
+
+    /// Creates the error of an operation that the state of a run does not permit.
+    pub fn refused(
+        what: impl Into<String>,
+        why: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self::new(ErrorKind::Refused, what, why, fix)
     }
 
     /// Creates an error of any kind.
@@ -198,7 +209,7 @@ impl From<JournalError> for AppError {
                 format!("a newer ralph wrote it, this is ralph {RALPH_VERSION}"),
                 UPGRADE_HINT,
             ),
-            JournalError::Held { run, pid } => Self::runtime(
+            JournalError::Held { run, pid } => Self::refused(
                 format!("run `{run}` is in use"),
                 match pid {
                     Some(pid) => format!("process {pid} works on it"),

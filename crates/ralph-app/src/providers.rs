@@ -28,11 +28,14 @@ mod absent_scm;
 pub mod gate_setup;
 pub mod model_keys;
 pub mod models;
+mod open_sandboxes;
 mod source_connections;
 
 pub use absent_scm::AbsentScm;
 use gate_setup::GateSetup;
 use models::ModelFactory;
+pub use open_sandboxes::OpenSandboxes;
+use open_sandboxes::SharingProvider;
 pub use source_connections::{RemoteSource, SourceConnection, SourceConnections};
 
 /// The factory of the concrete providers.
@@ -50,6 +53,8 @@ pub struct Providers {
     pub redactor: Redactor,
     /// The open connections to source hosts.
     pub connections: Arc<SourceConnections>,
+    /// The sandboxes that runs of this process work in.
+    pub open_sandboxes: Arc<OpenSandboxes>,
 }
 
 /// The images of container sandboxes.
@@ -225,14 +230,18 @@ impl Providers {
     ) -> Result<Services, AppError> {
         let settings = plan.settings.clone().unwrap_or_default();
         let (scm, host) = self.source_host(plan)?;
+        let sandboxes: Arc<dyn SandboxProvider> = match gate_setup.egress {
+            Some(egress) if plan.sandbox == "docker" => {
+                let docker = self.docker_provider(plan.container.as_ref());
+                Arc::new(docker.with_egress(egress))
+            }
+            Some(_) | None => self.sandbox_provider_for(plan)?,
+        };
         Ok(Services {
-            sandboxes: match gate_setup.egress {
-                Some(egress) if plan.sandbox == "docker" => {
-                    let docker = self.docker_provider(plan.container.as_ref());
-                    Arc::new(docker.with_egress(egress))
-                }
-                Some(_) | None => self.sandbox_provider_for(plan)?,
-            },
+            sandboxes: Arc::new(SharingProvider {
+                provider: sandboxes,
+                open: self.open_sandboxes.clone(),
+            }),
             model,
             price,
             outage: settings.outage,

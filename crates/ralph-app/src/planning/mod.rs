@@ -31,6 +31,7 @@ pub mod worker;
 
 pub use effective_settings::{EffectiveSetting, SettingEntry, SettingSource, effective_settings};
 pub use plan::random_number;
+pub use pinned_settings::app_for_run;
 pub use plan::{PlanPurpose, PlannedRun, model_choice, plan_run, require_git};
 pub(crate) use plan::{provider_errors, resolve_model};
 pub(crate) use remote_source::find_remote;
@@ -38,5 +39,5 @@ pub use request::{IssueRequest, RunRequest, TASK_FILE};
 pub use sandbox_choice::{configured_provider, unavailable_sandbox};
 pub use source_repository::{SourceRepository, commit_at, local_path, parse_address, top_level};
 pub(crate) use source_repository::{base_commit, current_branch, find_address, free_branch};
-pub use task_file::{describe_finding, read_bytes, read_task, read_task_bytes};
+pub use task_file::{check_task_text, describe_finding, read_bytes, read_task, read_task_bytes};
 pub use task_lint::lint_task;

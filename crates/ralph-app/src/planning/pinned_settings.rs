@@ -45,6 +45,13 @@ pub(crate) fn pin_settings(app: &App) -> Result<PinnedSettings, AppError> {
     })
 }
 
+/// Returns the application context in the directory that a run was planned in, whose project's files
+/// count for its later runs.
+pub fn app_for_run(plan: &RunPlan, app: &App) -> Result<App, AppError> {
+    let (_, app) = for_existing_run(plan, app)?;
+    Ok(app)
+}
+
 /// Returns the plan of a run with its pinned configuration, and the application context in the
 /// directory that the run was planned in. Plans of older versions pin nothing: they get the
 /// configuration of the working directory.

@@ -36,12 +36,21 @@ pub fn read_bytes(file: &Path, app: &App) -> Result<(PathBuf, Vec<u8>), AppError
 
 /// Reads and lints the task file. The error contains all findings that reject it.
 pub fn read_task(file: &Path, app: &App) -> Result<(PathBuf, TaskFile), AppError> {
-    let shown = file.display();
     let (path, bytes) = read_bytes(file, app)?;
-    let report = lint::check(&bytes);
+    let (task, _warnings) = check_task_text(file, &bytes)?;
+    Ok((path, task))
+}
+
+/// Lints the content of a task file, and returns it with the linter's warnings. The error contains all
+/// findings that reject it.
+pub fn check_task_text(
+    file: &Path,
+    bytes: &[u8],
+) -> Result<(TaskFile, Vec<LintFinding>), AppError> {
+    let report = lint::check(bytes);
     let usable = report.is_ok();
     match report.task {
-        Some(task) if usable => Ok((path, task)),
+        Some(task) if usable => Ok((task, report.findings)),
         _ => {
             let errors: Vec<_> = report
                 .findings
@@ -49,7 +58,7 @@ pub fn read_task(file: &Path, app: &App) -> Result<(PathBuf, TaskFile), AppError
                 .filter(|f| f.severity == LintSeverity::Error)
                 .collect();
             let (why, fix) = errors.first().map(describe_finding).unwrap_or_default();
-            let fix = format!("{fix}; check with `ralph lint {shown}`");
+            let fix = format!("{fix}; check with `ralph lint {}`", file.display());
             Err(rejected(file, (why, fix), errors))
         }
     }

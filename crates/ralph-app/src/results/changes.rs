@@ -42,7 +42,7 @@ pub fn iteration_diff(dir: &RunDir, state: &RunState, number: u32) -> Result<Vec
 }
 
 /// Returns the directory of an iteration, finished or open.
-pub(super) fn iteration_directory(
+pub fn iteration_directory(
     dir: &RunDir,
     state: &RunState,
     number: u32,

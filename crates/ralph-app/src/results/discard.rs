@@ -9,6 +9,7 @@ use ralph_engine::git::GitError;
 use ralph_engine::journal::Journal;
 use ralph_engine::store::RunDir;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::pull_request::{record_files, repository_error, set_pull_state, user_repository};
 use crate::app::App;
@@ -17,7 +18,7 @@ use crate::prune::RunSandboxes;
 use crate::steering;
 
 /// The removed parts of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct DiscardReport {
     pub run: RunId,
     /// The branch and its commit, if it was there.
@@ -31,7 +32,7 @@ pub struct DiscardReport {
 }
 
 /// The results of a discarded run on a source host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RemainingOnHost {
     pub repo: String,
     /// The pushed branch.
@@ -47,7 +48,7 @@ pub async fn discard_run(query: &str, app: &App) -> Result<DiscardReport, AppErr
     let dir = app.find_run(query)?;
     let state = dir.state()?;
     if dir.is_held() {
-        return Err(AppError::runtime(
+        return Err(AppError::refused(
             format!("cannot discard run `{}`", state.plan.run),
             steering::describe_owner(&state),
             format!("stop it first: `ralph stop {}`", state.plan.run),
@@ -123,7 +124,7 @@ async fn removable_branch(
     };
     let refused = |why: String, fix: String| {
         let what = format!("cannot discard branch `{}`", plan.branch);
-        Err(AppError::runtime(what, why, fix))
+        Err(AppError::refused(what, why, fix))
     };
     if head != *pushed {
         return refused(

@@ -13,6 +13,7 @@ use ralph_engine::replies::Responses;
 use ralph_engine::store::RunDir;
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::changes::iteration_directory;
 use crate::error::AppError;
@@ -36,8 +37,9 @@ enum KeptText {
 }
 
 /// One file of an iteration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct IterationSection {
+    #[schema(value_type = String)]
     pub path: PathBuf,
     /// The size of the whole file.
     pub bytes: u64,
@@ -48,7 +50,7 @@ pub struct IterationSection {
 }
 
 /// What an iteration asked for, got, did and changed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct IterationReport {
     pub run: RunId,
     pub iteration: u32,
@@ -66,8 +68,9 @@ pub struct IterationReport {
 }
 
 /// The transcript of an iteration of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TranscriptFile {
+    #[schema(value_type = String)]
     pub path: PathBuf,
     pub bytes: u64,
 }

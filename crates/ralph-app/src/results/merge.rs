@@ -9,6 +9,7 @@ use ralph_core::state::RunState;
 use ralph_engine::git::{GitError, MergeResult, UserRepository};
 use ralph_engine::journal::Journal;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::pull_request::{repository_error, set_pull_state, user_repository};
 use crate::app::App;
@@ -27,7 +28,7 @@ pub enum MergeConsent {
 }
 
 /// How the base branch got the commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeKind {
     /// It had not moved since.
@@ -39,7 +40,7 @@ pub enum MergeKind {
 }
 
 /// A merged branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct MergeReport {
     pub run: RunId,
     pub branch: String,
@@ -49,6 +50,7 @@ pub struct MergeReport {
     pub commit: CommitId,
     pub kind: MergeKind,
     /// The working tree that was updated, if the base branch is checked out.
+    #[schema(value_type = Option<String>)]
     pub worktree: Option<PathBuf>,
     /// The number of the pull request that is merged now.
     pub pull: Option<u64>,
@@ -181,7 +183,7 @@ impl BranchMerge<'_> {
                     0 => String::new(),
                     more => format!(" and {more} more"),
                 };
-                Err(AppError::runtime(
+                Err(AppError::refused(
                     format!(
                         "`{}` cannot be merged into `{}`",
                         plan.branch, plan.base_branch
@@ -206,7 +208,7 @@ impl BranchMerge<'_> {
             ),
             None => "nothing was changed; try again".to_owned(),
         };
-        AppError::runtime(
+        AppError::refused(
             format!(
                 "`{}` cannot be merged into `{}`",
                 plan.branch, plan.base_branch
@@ -240,7 +242,7 @@ fn require_verified(
         Some(_) | None => format!("the run is `{}`, not `succeeded`", state.status.as_str()),
     };
     let run = &state.plan.run;
-    Err(AppError::runtime(
+    Err(AppError::refused(
         format!("branch `{}` is not verified", state.plan.branch),
         why,
         format!("review it with `ralph diff {run}`, then use `ralph merge {run} --unverified`"),
@@ -265,7 +267,7 @@ fn no_branch(state: &RunState, branch: &str) -> AppError {
             format!("`ralph export {} DIR` writes the run's commits", plan.run),
         )
     };
-    AppError::runtime(
+    AppError::refused(
         format!("there is no branch `{branch}` in `{}`", plan.repo),
         why,
         fix,

@@ -12,6 +12,7 @@ use ralph_engine::git::{GitError, UserRepository};
 use ralph_engine::journal::Journal;
 use ralph_engine::store::RunDir;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::error::AppError;
@@ -20,7 +21,7 @@ use crate::providers::PullRecord;
 use crate::scm;
 
 /// A pull request with its text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PullRequestReport {
     pub run: RunId,
     pub number: u64,
@@ -52,7 +53,7 @@ pub async fn pull_request(
     close_if_merged(dir, state, app).await;
     let Some(pull) = &state.pull else {
         let run = &state.plan.run;
-        return Err(AppError::runtime(
+        return Err(AppError::refused(
             format!("run `{run}` has no pull request"),
             "one is opened when its first commits are delivered, unless the task sets `pr.enabled: false`",
             format!("see the changes with `ralph diff {run}`"),

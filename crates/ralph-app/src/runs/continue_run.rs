@@ -5,6 +5,7 @@ use ralph_core::budget::{Budget, BudgetLimits};
 use ralph_core::run::{self, Command, FailReason, RunStatus};
 use ralph_core::state::RunState;
 
+use super::attention::flag;
 use super::resume::{ResumeOutcome, discarded_error, prepare_resume};
 use crate::app::App;
 use crate::error::AppError;
@@ -72,7 +73,8 @@ fn budget_to_raise(state: &RunState) -> Option<Budget> {
     }
 }
 
-fn require_useful_limits(state: &RunState, change: &BudgetLimits) -> Result<(), AppError> {
+/// Rejects budgets that would be used up at once.
+pub fn require_useful_limits(state: &RunState, change: &BudgetLimits) -> Result<(), AppError> {
     // A status that forbids the command is reported by the command itself.
     if run::legal(&state.status, state.mode, &Command::Limits(change.clone())).is_err() {
         return Ok(());
@@ -89,14 +91,4 @@ fn require_useful_limits(state: &RunState, change: &BudgetLimits) -> Result<(), 
         why,
         fix,
     ))
-}
-
-/// Returns the flag that sets a budget.
-fn flag(budget: Budget) -> &'static str {
-    match budget {
-        Budget::Iterations => "--max-iterations",
-        Budget::WallTime => "--max-time",
-        Budget::Cost => "--max-cost",
-        Budget::Tokens => "--max-tokens",
-    }
 }

@@ -9,13 +9,14 @@ use ralph_core::verdict::{TestCount, VerifyFinding};
 use ralph_engine::contract;
 use ralph_engine::store::RunDir;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::steering_details::SteeringDetails;
 use super::summary::RunSummary;
 use crate::providers::models::agent_model_name;
 
 /// A run in full.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RunDetails {
     #[serde(flatten)]
     summary: RunSummary,
@@ -51,7 +52,7 @@ pub struct RunDetails {
 }
 
 /// The fallback agent of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FallbackAgentDetails {
     /// With its model, as in `agent_fallback`.
     pub agent: String,
@@ -60,7 +61,7 @@ pub struct FallbackAgentDetails {
 }
 
 /// A checkbox of the task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct CheckboxEntry {
     pub id: String,
     pub text: String,
@@ -68,7 +69,7 @@ pub struct CheckboxEntry {
 }
 
 /// The budgets of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RunBudgets {
     pub iterations: BudgetEntry<u32>,
     pub wall_time_seconds: BudgetEntry<u64>,
@@ -77,14 +78,14 @@ pub struct RunBudgets {
 }
 
 /// One budget; without a limit, `limit` is null.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct BudgetEntry<T> {
     pub limit: Option<T>,
     pub used: T,
 }
 
 /// A commit that was verified in a clean room.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct VerifiedCommit {
     pub commit: String,
     pub green: bool,

@@ -8,11 +8,13 @@
 //! - [`prepare_continue`] resumes a run with other budgets.
 //! - [`remove_run`] and [`collect_garbage`] remove the directories of runs.
 //! - [`OrphanedRuns`] finds runs whose directory is gone, [`inspect_orphan`] rebuilds one.
+//! - [`attention`] lists what a run needs from the user.
 //! - [`RunSummary`] and [`SteeringDetails`] describe a run, [`FollowedRuns`] all unfinished ones.
 
 mod activity_label;
 mod adopt;
 mod approval;
+mod attention;
 mod continue_run;
 mod cost;
 mod create_run;
@@ -25,6 +27,7 @@ mod orphans;
 mod ready_run;
 mod removal;
 mod resume;
+mod sandbox_details;
 mod saved_plan;
 mod shared_objects;
 mod start;
@@ -35,7 +38,8 @@ mod unfinished_run;
 pub use activity_label::{action_label, activity_label, asking_label, working_label};
 pub use adopt::{AdoptedContract, AdoptionOptions, PendingAdoption, inspect_orphan};
 pub use approval::{ApprovalMode, StartQuestions, confirm_sandbox, require_approval};
-pub use continue_run::prepare_continue;
+pub use attention::{AttentionAnswer, AttentionItem, AttentionKind, attention};
+pub use continue_run::{prepare_continue, require_useful_limits};
 pub use cost::{CostGrouping, CostReport, CostRow, CostStart, CostTotals, cost_report};
 pub use create_run::UnfinishedRunPolicy;
 pub use details::{
@@ -49,6 +53,7 @@ pub use ralph_engine::setup::SetupGarbageScope;
 pub use ready_run::{ReadyRun, RunObserver};
 pub use removal::{RemovalGuard, RemovedRun, remove_run};
 pub use resume::{ResumeOutcome, prepare_resume};
+pub use sandbox_details::{SandboxDetails, SandboxState, sandbox_details};
 pub use saved_plan::SavedPlan;
 pub use shared_objects::SharedObjects;
 pub use start::{PlanPreview, RunStart, plan_start, prepare_start, preview_start};

@@ -10,6 +10,7 @@ use ralph_core::state::RunState;
 use ralph_engine::durable::{self, StoreError};
 use ralph_engine::store::RunDir;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::shared_objects;
 use crate::app::App;
@@ -33,7 +34,7 @@ pub enum RemovalGuard {
 }
 
 /// A run that was removed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct RemovedRun {
     pub run: RunId,
     /// The disk space of its directory and its local sandboxes.
@@ -60,7 +61,7 @@ pub async fn remove_run(
     };
     // Until the directory has another name, no other process can continue the run.
     let Some(_lock) = dir.lock()? else {
-        return Err(AppError::runtime(
+        return Err(AppError::refused(
             format!("cannot remove run `{run}`"),
             state.as_ref().map_or_else(
                 || "a process works on it".to_owned(),
@@ -72,7 +73,7 @@ pub async fn remove_run(
     if let (RemovalGuard::FinishedOnly, Some(state)) = (guard, &state)
         && let Some(why) = keep_reason(state)
     {
-        return Err(AppError::runtime(
+        return Err(AppError::refused(
             format!("cannot remove run `{run}`"),
             why,
             format!("remove it anyway with `ralph rm {run} --force`"),

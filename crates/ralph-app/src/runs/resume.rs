@@ -53,7 +53,7 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
     // A run whose process died still has an active status. Without a process, it can be continued.
     if !state.status.is_active() && !state.may_continue {
         run::legal(&state.status, state.mode, &Command::Resume).map_err(|why| {
-            AppError::runtime(
+            AppError::refused(
                 format!("cannot resume run `{}`", state.plan.run),
                 why,
                 "start the task again with `ralph run`",
@@ -80,7 +80,7 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
 
 /// Returns the error of an operation that needs the branch of a discarded run.
 pub(super) fn discarded_error(state: &RunState) -> AppError {
-    AppError::runtime(
+    AppError::refused(
         format!("cannot continue run `{}`", state.plan.run),
         "it was discarded",
         "start the task again with `ralph run`",

@@ -4,9 +4,10 @@ use ralph_core::event::MessageState;
 use ralph_core::net::ProviderToolAction;
 use ralph_core::state::{Message, RunState, ScreenedTool};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 /// The possible and past interventions of users in a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SteeringDetails {
     #[serde(skip)]
     pub is_over: bool,
@@ -28,7 +29,7 @@ pub struct SteeringDetails {
 }
 
 /// A host that commands could not reach.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct BlockedHostEntry {
     pub host: String,
     /// The command that allows the host.
@@ -36,7 +37,7 @@ pub struct BlockedHostEntry {
 }
 
 /// A provider-side tool in a request to a model, and the gate's decision about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ShownProviderTool {
     pub provider: String,
     pub what: String,
@@ -62,7 +63,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// A message to a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct MessageEntry {
     /// The id of the command that sent the message.
     pub id: String,

@@ -7,10 +7,11 @@
 use std::time::Instant;
 
 use ralph_core::event::{CommandEvent, Event};
+use ralph_core::id::Digest;
 use ralph_core::run::{Command, OfflineCommand};
 use ralph_core::state::RunState;
 use ralph_engine::error::RunError;
-use ralph_engine::journal::Journal;
+use ralph_engine::journal::{self, Journal};
 use ralph_engine::mailbox::{CommandFile, Mailbox};
 use ralph_engine::store::RunDir;
 use ralph_engine::user_commands::{self, CommandResult};
@@ -23,6 +24,9 @@ use crate::follow::{JournalFollower, POLL_INTERVAL};
 use crate::planning::pinned_settings;
 use crate::providers::gate_setup::GateSetup;
 use crate::scm;
+
+/// The number of digits of a key's digest in the id of its command.
+const KEY_DIGITS: usize = 32;
 
 /// The outcome of a command.
 pub enum SentCommandOutcome {
@@ -48,6 +52,62 @@ pub async fn send_command(
     command: Command,
     app: &App,
 ) -> Result<SentCommandOutcome, AppError> {
+    send_as(new_command_id(app), dir, command, app).await
+}
+
+/// Returns the accepted command that was sent with a key of the caller, and its outcome so far.
+pub fn find_keyed_command(
+    key: &str,
+    dir: &RunDir,
+) -> Result<Option<(Command, SentCommandOutcome)>, AppError> {
+    let suffix = key_suffix(key);
+    let mut sent: Option<(String, Command)> = None;
+    let mut done = None;
+    for record in journal::read(&dir.journal())? {
+        let Event::Command(event) = &record.event else {
+            continue;
+        };
+        if let CommandEvent::CommandReceived {
+            id,
+            command,
+            refused: None,
+        } = event
+            && id.ends_with(&suffix)
+        {
+            sent = Some((id.clone(), command.clone()));
+        } else if let Some((id, _)) = &sent {
+            done = done.or_else(|| command_result(&record.event, id));
+        }
+    }
+    Ok(sent.map(|(_, command)| {
+        let outcome = done.map_or(SentCommandOutcome::Deferred, SentCommandOutcome::Done);
+        (command, outcome)
+    }))
+}
+
+/// Sends a command with a key of the caller, by which [`find_keyed_command`] finds it later.
+pub async fn send_keyed_command(
+    key: &str,
+    dir: &RunDir,
+    command: Command,
+    app: &App,
+) -> Result<SentCommandOutcome, AppError> {
+    let id = format!("{}{}", new_command_id(app), key_suffix(key));
+    send_as(id, dir, command, app).await
+}
+
+/// Returns the end of the id of a command with a key.
+fn key_suffix(key: &str) -> String {
+    let digest = Digest::compute(key.as_bytes());
+    format!("-{}", &digest.as_str()[..KEY_DIGITS])
+}
+
+async fn send_as(
+    id: String,
+    dir: &RunDir,
+    command: Command,
+    app: &App,
+) -> Result<SentCommandOutcome, AppError> {
     let state = dir.state()?;
     let is_pending = state
         .pending_commands
@@ -60,15 +120,12 @@ pub async fn send_command(
     {
         return Err(refused_error(&state, &command, &why));
     }
-    if !is_unattended && let Some(outcome) = send_to_process(dir, &state, &command, app)? {
+    if !is_unattended && let Some(outcome) = send_to_process(dir, &state, (&id, &command))? {
         return Ok(outcome);
     }
     let (clock, redactor) = (app.clock(), app.redactor());
     let mut journal = Journal::open(dir, clock.clone(), redactor.clone())?;
-    let command_file = CommandFile {
-        id: new_command_id(app),
-        command,
-    };
+    let command_file = CommandFile { id, command };
     let applied =
         user_commands::apply_offline(dir, &mut journal, &command_file, (&*clock, &redactor));
     if let Some(done) = applied.map_err(|error| cannot_perform(&state, &error))? {
@@ -102,14 +159,12 @@ fn cannot_perform(state: &RunState, error: &RunError) -> AppError {
 fn send_to_process(
     dir: &RunDir,
     state: &RunState,
-    command: &Command,
-    app: &App,
+    (id, command): (&str, &Command),
 ) -> Result<Option<SentCommandOutcome>, AppError> {
     let mut reader = JournalFollower::new(dir);
     reader.read_new(&mut |_, _| {})?;
     let mailbox = Mailbox::new(dir.commands());
-    let id = new_command_id(app);
-    mailbox.send(&id, command.clone())?;
+    mailbox.send(id, command.clone())?;
     let takes_long = command.traits().is_slow;
     let start = Instant::now();
     let mut accepted = false;
@@ -123,12 +178,12 @@ fn send_to_process(
                 refused,
                 ..
             }) = &record.event
-                && *received_id == id
+                && received_id == id
             {
                 accepted = refused.is_none();
                 refusal.clone_from(refused);
             }
-            done = done.take().or_else(|| command_result(&record.event, &id));
+            done = done.take().or_else(|| command_result(&record.event, id));
         })?;
         let is_late = start.elapsed() > REPLY_TIMEOUT;
         match (refusal, done) {
@@ -138,7 +193,7 @@ fn send_to_process(
                 return Ok(Some(SentCommandOutcome::Deferred));
             }
             (None, None) if !held => {
-                mailbox.discard(&id);
+                mailbox.discard(id);
                 return Ok(None);
             }
             (None, None) if is_late && !accepted => return Err(no_reply_error(state, command)),

@@ -135,7 +135,7 @@ async fn apply_without_process(
         | OfflineCommand::Journaled
         | OfflineCommand::Executed
         | OfflineCommand::CallsModel => {
-            return Err(AppError::runtime(
+            return Err(AppError::refused(
                 format!("cannot {} run `{id}`", command.verb()),
                 "no process works on it",
                 format!("continue it with `ralph resume {id}`"),
@@ -225,6 +225,7 @@ pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError
         Command::Message { .. } => format!("cannot send run `{id}` a message"),
         Command::Task { .. } => format!("cannot change the task of run `{id}`"),
         Command::Mode { .. } => format!("cannot change the mode of run `{id}`"),
+        Command::Edit(edit) => format!("cannot edit `{}` of run `{id}`", edit.path),
         Command::Pause
         | Command::Resume
         | Command::Rotate
@@ -238,7 +239,7 @@ pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError
         | Command::Answer { .. }
         | Command::Limits(_) => format!("cannot {} run `{id}`", command.verb()),
     };
-    AppError::runtime(
+    AppError::refused(
         what,
         why,
         format!("check its status with `ralph show {id}`"),

@@ -5,6 +5,7 @@
 //!
 //! - [`Agents`] is the set of available [`Preset`]s; [`Preset::build_agent`] creates an agent.
 //! - `claude`, `codex`, `opencode` and `plain_text` parse one output format each.
+//! - [`TranscriptReader`] parses stored output for display.
 //! - `failure` classifies failures by status or error message; `text` truncates output.
 
 mod claude;
@@ -17,6 +18,7 @@ mod preset;
 mod preset_agent;
 mod session_summary;
 mod text;
+mod transcript;
 
 #[cfg(test)]
 mod tests;
@@ -26,3 +28,4 @@ pub use preset::{
     AgentCredential, AgentOutputFormat, CredentialKind, Preset, PresetTimeouts, PromptDelivery,
 };
 pub use preset_agent::{ModelRequired, PresetAgentSettings};
+pub use transcript::{TranscriptEntry, TranscriptReader, TranscriptToolState};

@@ -3,12 +3,9 @@
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use ralph_app::AppError;
-use ralph_app::config::{AllowedHost, NetworkPolicySetting, allow_host_in_project};
-use ralph_app::steering::{SentCommandOutcome, refused_error, send_command};
-use ralph_app::trust::approve_host;
+use ralph_app::config::{AllowedHost, NetworkPolicySetting};
+use ralph_app::steering::{AllowReport, AllowScope, allow_host, parse_host};
 use ralph_core::net::AllowlistEntry;
-use ralph_core::run::Command;
-use ralph_core::state::RunState;
 
 use super::context::Context;
 use super::exit::ExitCode;
@@ -33,68 +30,33 @@ pub(super) struct AllowArgs {
 /// the latter is possible.
 pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, AppError> {
     let (run, host) = args.run.with_value(args.host, ("allow", "HOST"))?;
-    let host = AllowlistEntry::parse(&host).map_err(|error| {
-        AppError::usage(
-            error.to_string(),
-            "",
-            "write a host as `example.com`, `*.example.com` or `example.com:8443`",
-        )
-    })?;
+    let host = parse_host(&host)?;
     let dir = context.app.find_run(&run.run)?;
-    if args.project {
-        let state = dir.state()?;
-        if state.status.is_final() {
-            return allow_for_later_runs(&state, &host, context);
-        }
-    }
-    let command = Command::AllowHost {
-        host: host.to_string(),
+    let scope = if args.project {
+        AllowScope::Project
+    } else {
+        AllowScope::Run
     };
-    let outcome = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
-    let state = dir.state()?;
-    let effect = match outcome {
-        SentCommandOutcome::Done(done) if done.succeeded => done.detail,
-        SentCommandOutcome::Done(done) => {
-            return Err(refused_error(&state, &command, &done.detail));
-        }
-        SentCommandOutcome::Deferred => {
-            format!("commands can reach `{host}` once it resumes")
-        }
-    };
-    context.output().print_lines(&[run_line(&state, &effect)])?;
-    if args.project {
-        let listed = allow_host_in_project(context.app.environment().working_dir(), &host)?;
-        approve_host(&host, &context.app)?;
-        context
-            .output()
-            .print_lines(&listing_lines(&listed, &host))?;
+    let apps = (&context.app, &context.app);
+    let AllowReport { effect, listed } = allow_host(&dir, &host, scope, apps).await?;
+    let policy = listed.as_ref().map(|listed| listed.policy);
+    let effect = effect.unwrap_or_else(|| effect_on_later_runs(policy).to_owned());
+    let mut lines = vec![run_line(&dir.state()?, &effect)];
+    if let Some(listed) = &listed {
+        lines.extend(listing_lines(listed, &host));
     }
+    context.output().print_lines(&lines)?;
     Ok(ExitCode::Success)
 }
 
-/// Adds the host to the project's file only, because the run has ended.
-fn allow_for_later_runs(
-    state: &RunState,
-    host: &AllowlistEntry,
-    context: &Context,
-) -> Result<ExitCode, AppError> {
-    let listed = allow_host_in_project(context.app.environment().working_dir(), host)?;
-    approve_host(host, &context.app)?;
-    let mut lines = listing_lines(&listed, host);
-    lines.insert(
-        0,
-        run_line(
-            state,
-            match listed.policy {
-                NetworkPolicySetting::Deny => "it has ended",
-                NetworkPolicySetting::Allowlist | NetworkPolicySetting::AllowAll => {
-                    "it has ended; later runs can reach the host"
-                }
-            },
-        ),
-    );
-    context.output().print_lines(&lines)?;
-    Ok(ExitCode::Success)
+/// Describes the effect of an allowed host whose run has ended.
+fn effect_on_later_runs(policy: Option<NetworkPolicySetting>) -> &'static str {
+    match policy {
+        Some(NetworkPolicySetting::Allowlist | NetworkPolicySetting::AllowAll) => {
+            "it has ended; later runs can reach the host"
+        }
+        Some(NetworkPolicySetting::Deny) | None => "it has ended",
+    }
 }
 
 /// Describes the change in the project's file.

@@ -3,10 +3,8 @@
 
 use clap::Args;
 use ralph_app::AppError;
-use ralph_app::steering::{SentCommandOutcome, command_failed, send_command};
-use ralph_core::debug;
+use ralph_app::steering::{SentCommandOutcome, command_failed, debug_commands, send_command};
 use ralph_core::run::Command;
-use ralph_core::task::TaskFile;
 use ralph_engine::store::RunDir;
 
 use super::context::Context;
@@ -82,19 +80,6 @@ fn named_command(
 
 /// Returns the ids of the current contract.
 fn contract_ids(dir: &RunDir) -> Result<Vec<String>, AppError> {
-    let state = dir.state()?;
-    let path = dir.stored_contract(&state.contract);
-    let unreadable = |why: String| {
-        AppError::runtime(
-            format!("cannot read the contract of run `{}`", state.plan.run),
-            why,
-            "check the run with `ralph audit`",
-        )
-    };
-    let bytes = std::fs::read(&path).map_err(|error| unreadable(error.to_string()))?;
-    let task = TaskFile::parse(&bytes).map_err(|findings| {
-        let first = findings.into_iter().next();
-        unreadable(first.map_or_else(String::new, |finding| finding.message))
-    })?;
-    Ok(debug::ids(&task.contract))
+    let commands = debug_commands(dir, &dir.state()?)?;
+    Ok(commands.into_iter().map(|command| command.id).collect())
 }

@@ -66,7 +66,7 @@ impl ExitCode {
     pub fn for_error(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::Usage => Self::Usage,
-            ErrorKind::Runtime => Self::Runtime,
+            ErrorKind::Runtime | ErrorKind::Refused => Self::Runtime,
             ErrorKind::TaskRejected => Self::LintRefused,
             ErrorKind::RunLost => Self::Paused,
             ErrorKind::Interrupted => Self::Interrupted,

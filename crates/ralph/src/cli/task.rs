@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::planning;
-use ralph_app::steering::refused_error;
+use ralph_app::steering::{ProposedTask, propose_task, refused_error};
 use ralph_core::run::Command;
-use ralph_engine::contract::{self, ContractProposal};
 
 use super::context::Context;
 use super::exit::ExitCode;
@@ -57,37 +56,13 @@ pub(super) async fn run(args: TaskArgs, context: &Context) -> Result<ExitCode, A
     let file = args.file.clone();
     let file = file.unwrap_or_else(|| PathBuf::from(&state.plan.task_file));
     let (_, task) = planning::read_task(&file, &context.app)?;
-    let proposal = contract::propose(&dir, &state.contract, &task, &context.app.redactor())
-        .map_err(|error| {
-            AppError::runtime(
-                format!("cannot change the task of run `{run}`"),
-                error.to_string(),
-                error.hint(),
-            )
-        })?;
-    let (contract, changes) = match proposal {
-        ContractProposal::New { contract, changes } => (contract, changes),
-        ContractProposal::InForce => {
-            let line = StyledLine::from_text("run ")
-                .strong(run.as_str())
-                .plain(": this task file is already in force");
-            context.output().print_lines(&[line])?;
-            return Ok(ExitCode::Success);
-        }
-        ContractProposal::ContainsSecret(name) => {
-            return Err(AppError::usage(
-                format!("cannot change the task of run `{run}`"),
-                format!("the text contains the value of `{name}`"),
-                "remove it from the file",
-            ));
-        }
-        ContractProposal::ChangesFixedKey(key) => {
-            return Err(AppError::usage(
-                format!("cannot change the task of run `{run}`"),
-                format!("`{key}` cannot change while a run is under way"),
-                "change it back, or start another run with `ralph run --new`",
-            ));
-        }
+    let Some(ProposedTask { contract, changes }) = propose_task(&dir, &state, &task, &context.app)?
+    else {
+        let line = StyledLine::from_text("run ")
+            .strong(run.as_str())
+            .plain(": this task file is already in force");
+        context.output().print_lines(&[line])?;
+        return Ok(ExitCode::Success);
     };
     let lines: Vec<StyledLine> = changes
         .iter()
