@@ -22,6 +22,7 @@ mod options;
 mod pages;
 mod poller;
 mod problem;
+mod run_access;
 mod server;
 mod server_file;
 mod supervisor;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use ralph_app::{AppError, ErrorKind};
+use ralph_app::{AppError, ErrorDetails, ErrorKind};
+use ralph_core::lint::LintFinding;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -32,6 +33,12 @@ pub(crate) struct Problem {
     /// The commands that the run's status and mode allow.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) allowed: Vec<String>,
+    /// The linter's findings in a rejected task.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) findings: Vec<LintFinding>,
+    /// The difference between the present text and the one that was sent, after a failed condition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) diff: Option<String>,
     /// The id of the request, which is also in the diagnostics log.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) request_id: String,
@@ -50,6 +57,8 @@ impl Problem {
             detail: detail.into(),
             hint: String::new(),
             allowed: Vec::new(),
+            findings: Vec::new(),
+            diff: None,
             request_id: String::new(),
             retry_after: None,
         }
@@ -92,6 +101,7 @@ impl From<AppError> for Problem {
             ErrorKind::Usage => (StatusCode::UNPROCESSABLE_ENTITY, "invalid-request"),
             ErrorKind::TaskRejected => (StatusCode::UNPROCESSABLE_ENTITY, "task-rejected"),
             ErrorKind::RunLost => (StatusCode::CONFLICT, "run-lost"),
+            ErrorKind::Refused => (StatusCode::CONFLICT, "refused"),
             ErrorKind::Runtime | ErrorKind::Interrupted => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "failed")
             }
@@ -101,7 +111,14 @@ impl From<AppError> for Problem {
         } else {
             format!("{} — {}", error.what, error.why)
         };
-        Self::new(status, kind, detail).with_hint(error.fix)
+        let findings = match *error.details {
+            ErrorDetails::Findings { findings, .. } => findings,
+            ErrorDetails::None | ErrorDetails::BuildLog(_) | ErrorDetails::Others(_) => Vec::new(),
+        };
+        Self {
+            findings,
+            ..Self::new(status, kind, detail).with_hint(error.fix)
+        }
     }
 }
 

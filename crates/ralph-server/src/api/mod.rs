@@ -16,7 +16,9 @@ mod models;
 mod openapi_document;
 mod operations;
 mod orphans;
+mod problem_responses;
 mod repositories;
+mod run;
 mod runs;
 mod sandboxes;
 mod scm;
@@ -33,6 +35,7 @@ fn documented_routes() -> OpenApiRouter<ServerContext> {
         .merge(openapi_document::routes())
         .merge(runs::routes())
         .merge(machine::routes())
+        .merge(run::routes())
         .merge(session::routes())
         .merge(shares::routes());
     OpenApiRouter::with_openapi(openapi_document::base())

@@ -1,13 +1,13 @@
-//! `/runs`: lists, starts and describes runs.
+//! `/runs`: lists and starts runs.
 
 use std::path::PathBuf;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use ralph_app::planning::RunRequest;
-use ralph_app::runs::{RunDetails, UnfinishedRunPolicy};
+use ralph_app::runs::UnfinishedRunPolicy;
 use ralph_core::image::ImageEffort;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,7 +15,6 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app_thread::call_app;
 use crate::context::ServerContext;
 use crate::index::{IndexState, RunFilter};
 use crate::problem::Problem;
@@ -25,9 +24,7 @@ use crate::supervisor::{GivenAnswers, StartRequest};
 const MAX_LIMIT: usize = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<ServerContext> {
-    OpenApiRouter::new()
-        .routes(routes!(list, start))
-        .routes(routes!(run))
+    OpenApiRouter::new().routes(routes!(list, start))
 }
 
 /// Which runs to return.
@@ -157,32 +154,4 @@ async fn start(
     };
     let run = context.supervisor.start(start).await?;
     Ok((StatusCode::CREATED, Json(json!({ "id": run }))))
-}
-
-/// Describes a run.
-#[utoipa::path(
-    get,
-    path = "/runs/{id}",
-    tag = "runs",
-    params(("id" = String, Path, description = "An id, a unique prefix, a task id, or `last`.")),
-    responses((status = 200, body = Value), (status = 404, body = Problem))
-)]
-async fn run(
-    State(context): State<ServerContext>,
-    Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
-    let details = call_app(move || async move {
-        let dir = context.app.find_run(&id)?;
-        let state = dir.state()?;
-        Ok(RunDetails::from_state(&dir, &state))
-    });
-    let details = details.await?;
-    let json = serde_json::to_value(&details).map_err(|error| {
-        Problem::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "failed",
-            error.to_string(),
-        )
-    })?;
-    Ok(Json(json))
 }
