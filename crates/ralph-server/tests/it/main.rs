@@ -6,4 +6,5 @@
 )]
 
 mod access;
+mod run;
 mod support;
