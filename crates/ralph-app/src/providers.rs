@@ -26,6 +26,7 @@ use crate::tokens::stores::{Keychain, SecretTool, TokenStore, find_program};
 
 mod absent_scm;
 pub mod gate_setup;
+mod git_reading;
 pub mod model_keys;
 pub mod models;
 mod open_sandboxes;
@@ -111,18 +112,16 @@ impl Providers {
         &self,
         plan: &RunPlan,
     ) -> Result<Arc<dyn SandboxProvider>, AppError> {
-        let limits = plan
-            .local
-            .map_or_else(LocalLimits::default, |local| LocalLimits {
-                memory: local.memory,
-                processes: local.processes,
-            });
-        self.sandbox_provider(&plan.sandbox, plan.container.as_ref(), limits)
+        self.sandbox_provider(&plan.sandbox, plan.container.as_ref(), local_limits(plan))
     }
 
     /// Returns the provider of local sandboxes. Their commands can access neither the state directory
     /// nor the user's configuration, which determines the destinations of credentials.
     pub fn local_provider(&self, limits: LocalLimits) -> Arc<dyn SandboxProvider> {
+        Arc::new(self.local_sandboxes(limits))
+    }
+
+    fn local_sandboxes(&self, limits: LocalLimits) -> LocalProvider {
         let mut provider = LocalProvider::new(self.state.sandboxes(), &self.search_path)
             .with_toolchains(self.toolchains.clone())
             .hiding(self.state.root())
@@ -134,7 +133,7 @@ impl Providers {
             }
             provider = provider.hiding(config);
         }
-        Arc::new(provider)
+        provider
     }
 
     /// Returns the sandbox provider of the Docker Engine at `engine`, in the format of `DOCKER_HOST`.
@@ -235,6 +234,10 @@ impl Providers {
                 let docker = self.docker_provider(plan.container.as_ref());
                 Arc::new(docker.with_egress(egress))
             }
+            Some(_) | None if plan.sandbox == "local" => {
+                let local = self.local_sandboxes(local_limits(plan));
+                Arc::new(local.with_variables(gate_setup.environment))
+            }
             Some(_) | None => self.sandbox_provider_for(plan)?,
         };
         Ok(Services {
@@ -326,6 +329,14 @@ impl Providers {
             }),
         }
     }
+}
+
+fn local_limits(plan: &RunPlan) -> LocalLimits {
+    plan.local
+        .map_or_else(LocalLimits::default, |local| LocalLimits {
+            memory: local.memory,
+            processes: local.processes,
+        })
 }
 
 /// Returns the keyring of this machine, if it has one.

@@ -13,7 +13,7 @@
 //! - [`profile`] describes a model and its request settings.
 //! - [`outage`] decides how long a run waits for an unavailable provider.
 //! - [`pull_text`] keeps the edits of people in the text of a pull request.
-//! - [`repo_address`] parses the address of a repository on a source host.
+//! - [`repo_address`] parses the address of a repository on a source host, [`submodule`] those of its submodules.
 //! - [`run`] defines statuses, commands and the table of legal transitions.
 //! - [`event`] is the journal's versioned enum, [`state`] folds events into the state of a run.
 //! - [`gutter`] detects that a run is circling, [`mitigation`] chooses the countermeasure.
@@ -66,6 +66,7 @@ pub mod secret;
 pub mod spec;
 pub mod spending;
 pub mod state;
+pub mod submodule;
 pub mod surface;
 pub mod task;
 pub mod templates;

@@ -14,6 +14,7 @@ use crate::ports::{Confinement, Isolation};
 use crate::profile::ModelChoice;
 use crate::publish::PublishPolicy;
 use crate::repo_address::{RemoteRepo, RepoAddress};
+use crate::submodule::Submodule;
 use crate::task::RunMode;
 
 /// The engine that does the work of an iteration.
@@ -317,6 +318,9 @@ pub struct RunPlan {
     /// for a repository on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scm_credential: Option<String>,
+    /// The submodules at the base commit that commands may read from the source host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub submodules: Vec<Submodule>,
     pub delivery: Delivery,
     pub limits: BudgetLimits,
     /// `None` if there is nothing to install.

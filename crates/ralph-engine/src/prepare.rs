@@ -10,7 +10,7 @@ use ralph_core::ports::{Labels, ProviderProblem, Sandbox, SandboxProvider, Sandb
 use crate::contract::PinnedTask;
 use crate::durable;
 use crate::error::RunError;
-use crate::git::{BundleSource, HostRepo, SandboxGit};
+use crate::git::{BundleSource, HostRepo, RemoteOrigin, SandboxGit};
 use crate::journal::Journal;
 use crate::services::Services;
 use crate::store::RunDir;
@@ -77,8 +77,7 @@ pub(crate) async fn prepare_workspace(
     let sandbox = create_sandbox(journal, services, SandboxPurpose::Work).await?;
     require_git(&*sandbox, &journal.state().plan).await?;
     let branch = journal.state().plan.branch.clone();
-    let author = commit_author(&journal.state().plan);
-    install_branch(&*sandbox, dir, repo, (&branch, &author)).await?;
+    install_branch(&*sandbox, dir, repo, &journal.state().plan).await?;
     let git = SandboxGit::new(&*sandbox);
     git.check_out().await?;
     git.hide_own_files(pinned.own_files()).await?;
@@ -107,8 +106,7 @@ async fn adopt_sandbox(
 ) -> Result<PreparedWorkspace, RunError> {
     let (plan, head) = (&journal.state().plan, journal.state().head.clone());
     let branch = plan.branch.clone();
-    let author = commit_author(plan);
-    install_branch(&*sandbox, dir, repo, (&branch, &author)).await?;
+    install_branch(&*sandbox, dir, repo, plan).await?;
     let git = SandboxGit::new(&*sandbox);
     git.reset_to_branch(&branch, &head, pinned.own_files())
         .await?;
@@ -141,27 +139,28 @@ async fn require_git(sandbox: &dyn Sandbox, plan: &RunPlan) -> Result<(), RunErr
 }
 
 /// Returns the author of a run's commits.
-pub(crate) fn commit_author(plan: &RunPlan) -> GitIdentity {
+fn commit_author(plan: &RunPlan) -> GitIdentity {
     let settings = plan.settings.as_ref();
     let author = settings.and_then(|settings| settings.author.clone());
     author.unwrap_or_default()
 }
 
-/// Installs the host's branch as the repository of a sandbox.
+/// Installs the branch of a plan, which the host has, as the repository of a sandbox.
 pub(crate) async fn install_branch(
     sandbox: &dyn Sandbox,
     dir: &RunDir,
     repo: &HostRepo,
-    (branch, author): (&str, &GitIdentity),
+    plan: &RunPlan,
 ) -> Result<(), RunError> {
     // In the repository's directory, so that a stale lock of git is found.
     let bundle = dir.repo().join("out.bundle");
-    repo.bundle(branch, &bundle).await?;
+    repo.bundle(&plan.branch, &bundle).await?;
     let installed = SandboxGit::new(sandbox)
         .install(BundleSource {
             bundle: &bundle,
-            branch,
-            author,
+            branch: &plan.branch,
+            author: &commit_author(plan),
+            remote: RemoteOrigin::of_plan(plan).as_ref(),
         })
         .await;
     // Only a copy of commits in the repository.

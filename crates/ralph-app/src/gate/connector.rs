@@ -67,6 +67,13 @@ impl GateConnector {
         }
     }
 
+    /// Adds variables for commands.
+    #[must_use]
+    pub fn with_environment(mut self, variables: BTreeMap<String, String>) -> Self {
+        self.environment.extend(variables);
+        self
+    }
+
     /// Configures programs to trust the certificate authorities in `known`, in PEM, and the gate's.
     #[must_use]
     pub fn with_trusted_authorities(mut self, known: &str) -> Self {

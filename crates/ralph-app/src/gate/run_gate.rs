@@ -8,7 +8,7 @@ use ralph_core::money::Usd;
 use ralph_core::net::{Allowlist, AllowlistEntry, EgressReason, Endpoint, Host};
 use ralph_core::ports::{Allowance, GateControl, GateEvent, ProviderFailure};
 use ralph_gate::{
-    BlockedHostNotice, Charge, CostMeter, Gate, GateAuditRecord, GateSink, ProviderToolUse,
+    BlockedHostNotice, Charge, CostMeter, Gate, GateAuditRecord, GateSink, ProviderToolUse, Route,
     SandboxListener,
 };
 
@@ -225,7 +225,7 @@ impl GateControl for RunGate {
     fn is_metered(&self) -> bool {
         self.gate
             .get()
-            .is_some_and(|gate| !gate.routes().is_empty())
+            .is_some_and(|gate| gate.routes().iter().any(Route::is_metered))
     }
 
     fn has_unsettled_calls(&self) -> bool {

@@ -100,15 +100,14 @@ async fn complete(
     require_sandbox(request, task, &*provider, app, purpose).await?;
     let choice = model_for_plan(request, task, agent.as_ref(), (app, providers), purpose)?;
     fallback_agent::require_common_image(access, container.as_ref())?;
-    let model_key = providers.models.key_status(&choice);
     let source = find_source(request, (file, task), access, (&git, app), purpose).await?;
     let branch = branch_for_run(task, &source, &git, (app, providers)).await?;
     let source_host = source.remote.as_ref();
-    let scm_credential = source_host.and_then(|remote| remote.credential.clone());
-    let network = network::plan_for_run(&sandbox, access, &source, &git, app).await?;
-    let (network, unused_list_notice) = network.unzip();
+    let network = network::plan_for_run(&sandbox, access, &source, &git, app);
+    let (network, unused_list_notice) = network.await?.unzip();
     let setup = setup::plan_setup(contract, &source, network.as_ref(), &git, app).await?;
     let mut notices = source.notices(&git, file).await;
+    let submodules = source.readable_submodules(&git).await;
     notices.extend(access_notices(access));
     let others = [
         unused_list_notice.flatten(),
@@ -134,9 +133,10 @@ async fn complete(
         network,
         agent,
         model: choice.model.clone(),
-        model_key: model_key.and_then(|status| status.found_in),
+        model_key: (providers.models.key_status(&choice)).and_then(|status| status.found_in),
         scm: source_host.map_or("local", |remote| remote.scm).to_owned(),
-        scm_credential,
+        scm_credential: source_host.and_then(|remote| remote.credential.clone()),
+        submodules,
         delivery: delivery_for(contract),
         limits: contract.limits().changed_by(&request.limits),
         setup: setup.plan,

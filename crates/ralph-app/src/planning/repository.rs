@@ -6,6 +6,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use ralph_core::id::CommitId;
+use ralph_core::submodule::Submodule;
 use ralph_engine::git::{GitError, HostGit};
 
 use crate::error::AppError;
@@ -216,6 +217,40 @@ async fn submodules(path: &Path, base: &CommitId, git: &HostGit) -> Vec<String> 
         .filter(|(facts, _)| facts.starts_with("160000 "))
         .map(|(_, path)| path.to_owned())
         .collect()
+}
+
+/// Returns the submodules that the `.gitmodules` of a commit names; none if the file is missing or invalid.
+pub(crate) async fn named_submodules(
+    path: &Path,
+    base: &CommitId,
+    git: &HostGit,
+) -> Vec<Submodule> {
+    let blob = format!("--blob={base}:.gitmodules");
+    let args = [
+        "config",
+        &blob,
+        "-z",
+        "--get-regexp",
+        r"^submodule\..*\.url$",
+    ];
+    let listed = match git.run_as_user(path, &args).await {
+        Ok(listed) => listed,
+        Err(error) => {
+            tracing::debug!(%error, "no submodules of `{}` are known", path.display());
+            return Vec::new();
+        }
+    };
+    let entries = listed
+        .split('\0')
+        .filter_map(|entry| entry.split_once('\n'));
+    let submodule = |(key, url): (&str, &str)| {
+        let name = key.strip_prefix("submodule.")?.strip_suffix(".url")?;
+        Some(Submodule {
+            name: name.to_owned(),
+            url: url.to_owned(),
+        })
+    };
+    entries.filter_map(submodule).collect()
 }
 
 /// Returns the filters that the attributes of a commit name.

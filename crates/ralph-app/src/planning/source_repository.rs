@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ralph_core::id::CommitId;
 use ralph_core::image::ProjectConfig;
 use ralph_core::repo_address::RepoAddress;
+use ralph_core::submodule::{Submodule, readable_submodules};
 use ralph_core::task::{RepoUrl, TaskFile};
 use ralph_engine::git::{GitError, HostGit};
 use ralph_engine::journal::RunOutline;
@@ -89,6 +90,15 @@ impl SourceRepository {
             Some(remote) => remote.repo.to_string(),
             None => self.path.to_string_lossy().into_owned(),
         }
+    }
+
+    /// Returns the submodules that commands may read from the source host.
+    pub(crate) async fn readable_submodules(&self, git: &HostGit) -> Vec<Submodule> {
+        let Some(remote) = &self.remote else {
+            return Vec::new();
+        };
+        let named = repository::named_submodules(&self.path, &self.base, git).await;
+        readable_submodules(named, &remote.repo)
     }
 
     /// Returns the differences between the user's working directory and a sandbox.

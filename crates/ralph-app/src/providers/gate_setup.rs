@@ -17,6 +17,7 @@ use ralph_providers::agent::{AgentCredential, PresetAgentSettings};
 use ralph_providers::sandbox::egress::SandboxEgress;
 
 use super::Providers;
+use super::git_reading::GitReading;
 use crate::agent::{AgentAccess, ProviderLogin};
 use crate::config::{MAX_PRICE_BYTES, read_regular};
 use crate::error::AppError;
@@ -36,6 +37,8 @@ pub struct GateSetup {
     pub agent: Option<Arc<dyn Agent>>,
     /// The agent that replaces it.
     pub fallback_agent: Option<Arc<dyn Agent>>,
+    /// Variables for all commands of a local sandbox, which has no egress.
+    pub environment: BTreeMap<String, String>,
     /// The prices that the gate charges, if they are not stored with the run yet.
     pub unpinned_prices: Option<PriceBook>,
 }
@@ -68,7 +71,11 @@ impl Providers {
         mut access: Option<AgentAccess>,
         directory: &Path,
     ) -> Result<GateSetup, AppError> {
-        let logins = GateLogins::take_from(access.as_mut());
+        let mut logins = GateLogins::take_from(access.as_mut());
+        let git = GitReading::of_plan(plan, &self.connections);
+        if let Some(git) = &git {
+            logins.add_git(git)?;
+        }
         if plan.network.is_none() && logins.routes.is_empty() {
             let (agent, fallback_agent) =
                 self.agents(access, [AgentLogin::none(), AgentLogin::none()])?;
@@ -78,37 +85,14 @@ impl Providers {
                 ..GateSetup::default()
             });
         }
-        let GateLogins {
-            routes,
-            custom_endpoints,
-            agents,
-        } = logins;
-        let pinned = Self::pinned_prices(directory)?;
-        let is_pinned = pinned.is_some();
-        let prices = pinned.map_or_else(|| self.models.prices(), Ok)?;
-        let gate_config = GateConfig {
-            identity: SandboxIdentity {
-                run: plan.run.clone(),
-                sandbox: plan.sandbox.clone(),
-            },
-            network: plan.network.clone().unwrap_or_default(),
-            routes,
-            provider_tools: provider_tools(plan),
-            private_providers: custom_endpoints,
-            prices: prices.clone(),
-            egress_log: directory.join(EGRESS_LOG),
-            redactor: self.redactor.clone(),
-            clock: self.clock.clone(),
-        };
-        let (gate, run_gate) = gate_config
-            .open()
-            .await
-            .map_err(|error| gate_error(&error))?;
-        for route in gate.routes() {
-            let token = route.placeholder().as_str().to_owned();
-            self.redactor.learn("gate token", Secret::new(token));
-        }
-        let (egress, address) = connect_gate(plan.network.as_ref(), &gate, &run_gate).await?;
+        let agents = std::mem::take(&mut logins.agents);
+        let (gate, run_gate, unpinned_prices) = self.open_gate(plan, logins, directory).await?;
+        let address = credential_address(plan.network.as_ref(), &gate, &run_gate).await?;
+        let environment = git_environment(git.as_ref(), &gate, address);
+        let egress = plan
+            .network
+            .as_ref()
+            .map(|network| connect_egress(network, &gate, environment.clone()));
         let agent_logins = agents.map(|login| {
             let route = |(number, credential)| Some((gate.routes().get(number)?, credential));
             let login = login.and_then(route);
@@ -122,8 +106,43 @@ impl Providers {
             gate: Some(run_gate),
             agent,
             fallback_agent,
-            unpinned_prices: (!is_pinned).then_some(prices),
+            environment,
+            unpinned_prices,
         })
+    }
+
+    /// Opens the gate of a run. Returns it with the prices that it charges, if they are not stored with the run
+    /// yet.
+    async fn open_gate(
+        &self,
+        plan: &RunPlan,
+        logins: GateLogins,
+        directory: &Path,
+    ) -> Result<(Gate, Arc<RunGate>, Option<PriceBook>), AppError> {
+        let pinned = Self::pinned_prices(directory)?;
+        let is_pinned = pinned.is_some();
+        let prices = pinned.map_or_else(|| self.models.prices(), Ok)?;
+        let gate_config = GateConfig {
+            identity: SandboxIdentity {
+                run: plan.run.clone(),
+                sandbox: plan.sandbox.clone(),
+            },
+            network: plan.network.clone().unwrap_or_default(),
+            routes: logins.routes,
+            provider_tools: provider_tools(plan),
+            private_providers: logins.custom_endpoints,
+            prices: prices.clone(),
+            egress_log: directory.join(EGRESS_LOG),
+            redactor: self.redactor.clone(),
+            clock: self.clock.clone(),
+        };
+        let opened = gate_config.open().await;
+        let (gate, run_gate) = opened.map_err(|error| gate_error(&error))?;
+        for route in gate.routes() {
+            let token = route.placeholder().as_str().to_owned();
+            self.redactor.learn("gate token", Secret::new(token));
+        }
+        Ok((gate, run_gate, (!is_pinned).then_some(prices)))
     }
 
     /// Creates the agent of a run and its fallback, in this order, with their logins.
@@ -230,6 +249,16 @@ impl GateLogins {
         self.routes.push(route);
         self.custom_endpoints.extend(login.custom_endpoint);
     }
+
+    /// Adds read access to the run's repository on a source host.
+    fn add_git(&mut self, git: &GitReading) -> Result<(), AppError> {
+        let route = git.route().map_err(|error| gate_error(&error))?;
+        if git.may_be_private() {
+            self.custom_endpoints.push(route.endpoint().clone());
+        }
+        self.routes.push(route);
+        Ok(())
+    }
 }
 
 /// Returns the provider-side tools that the plan allows the agent.
@@ -258,26 +287,47 @@ impl AgentLogin {
     }
 }
 
-/// Connects the run to its gate. A container gets an egress and a fixed address inside it; without a
-/// network plan, the agent uses a port on this machine. Returns the egress and the address of the
-/// credential port.
-async fn connect_gate(
+/// Returns the address of the credential port: a fixed one inside a container. Without a network plan, commands
+/// use a port on this machine.
+async fn credential_address(
     network: Option<&NetworkPlan>,
     gate: &Gate,
     run_gate: &RunGate,
-) -> Result<(Option<Arc<dyn SandboxEgress>>, SocketAddr), AppError> {
-    let Some(network) = network else {
-        let port = CredentialPort::open(gate.clone()).await;
-        let port = port.map_err(|error| gate_error(&error))?;
-        let address = port.address();
-        run_gate.set_port(port);
-        return Ok((None, address));
-    };
-    let mut connector = GateConnector::new(gate.clone());
+) -> Result<SocketAddr, AppError> {
+    if network.is_some() {
+        return Ok(CREDENTIAL_ADDRESS);
+    }
+    let port = CredentialPort::open(gate.clone()).await;
+    let port = port.map_err(|error| gate_error(&error))?;
+    let address = port.address();
+    run_gate.set_port(port);
+    Ok(address)
+}
+
+/// Returns the variables with which commands read the run's repository on a source host.
+fn git_environment(
+    git: Option<&GitReading>,
+    gate: &Gate,
+    address: SocketAddr,
+) -> BTreeMap<String, String> {
+    // The route was added last.
+    match (git, gate.routes().last()) {
+        (Some(git), Some(route)) => git.environment(route, address),
+        (Some(_) | None, _) => BTreeMap::new(),
+    }
+}
+
+/// Connects the containers of a run to its gate.
+fn connect_egress(
+    network: &NetworkPlan,
+    gate: &Gate,
+    environment: BTreeMap<String, String>,
+) -> Arc<dyn SandboxEgress> {
+    let mut connector = GateConnector::new(gate.clone()).with_environment(environment);
     if !network.inspect.entries().is_empty() {
         connector = connector.with_trusted_authorities(&crate::gate::trusted_authorities_pem());
     }
-    Ok((Some(Arc::new(connector)), CREDENTIAL_ADDRESS))
+    Arc::new(connector)
 }
 
 /// Describes why no gate can be opened.

@@ -116,11 +116,11 @@ async fn prepare_in(
         (app, providers),
     )
     .await?;
+    scm::connect_for_plan(&planned.plan, app).await?;
     let mut gate_setup = providers
         .set_up_gate(&planned.plan, access, dir.root())
         .await?;
     let prices = gate_setup.unpinned_prices.take();
-    scm::connect_for_plan(&planned.plan, app).await?;
     let services = providers.services(&planned.plan, &planned.choice, gate_setup)?;
     planned
         .notices

@@ -40,6 +40,7 @@ fn plan() -> RunPlan {
         model_key: None,
         scm: "local".into(),
         scm_credential: None,
+        submodules: Vec::new(),
         delivery: Delivery::PullRequest,
         issue: None,
         limits: BudgetLimits::default(),

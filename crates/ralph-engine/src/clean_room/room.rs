@@ -14,7 +14,7 @@ use crate::check_results::CHECK_TIMEOUT;
 use crate::controls::Controls;
 use crate::durable;
 use crate::error::RunError;
-use crate::git::{BundleSource, GitError, SandboxGit};
+use crate::git::{BundleSource, GitError, RemoteOrigin, SandboxGit};
 use crate::live_output::LiveSource;
 use crate::prepare;
 use crate::recorder::Recorder;
@@ -66,6 +66,7 @@ impl RoomTree {
 pub(crate) struct BranchBundle {
     file: PathBuf,
     branch: String,
+    remote: Option<RemoteOrigin>,
     /// The set-up of every room that the bundle is installed in.
     setup: Option<SetupPlan>,
 }
@@ -94,6 +95,7 @@ pub(super) async fn create_branch_bundle(
         // left behind.
         file: recorder.dir.repo().join("room.bundle"),
         branch: recorder.state().plan.branch.clone(),
+        remote: RemoteOrigin::of_plan(&recorder.state().plan),
         setup: bench.setup.clone(),
     };
     bench.repo.bundle(&bundle.branch, &bundle.file).await?;
@@ -163,6 +165,7 @@ async fn install_repository(git: &SandboxGit<'_>, bundle: &BranchBundle) -> Resu
         branch: &bundle.branch,
         // Nothing commits in a clean room.
         author: &GitIdentity::default(),
+        remote: bundle.remote.as_ref(),
     })
     .await
 }

@@ -16,6 +16,7 @@ use super::call_log::GitCall;
 use super::change::IterationChange;
 use super::commit::OwnFiles;
 use super::error_line::most_relevant_line;
+use super::origin::RemoteOrigin;
 use super::survey::exclude_pathspecs;
 use super::version::GitVersion;
 use super::work_tree::WorkTree;
@@ -58,6 +59,8 @@ pub struct BundleSource<'a> {
     pub branch: &'a str,
     /// The author of commits in the sandbox.
     pub author: &'a GitIdentity,
+    /// The repository on a source host, which git in the sandbox may read through the gate.
+    pub remote: Option<&'a RemoteOrigin>,
 }
 
 pub(super) struct GitOutput {
@@ -178,13 +181,21 @@ impl<'a> SandboxGit<'a> {
         self.sandbox.delete(&SandboxPath::scratch()).await?;
         self.sandbox.delete(&repo_path(".git")?).await?;
         transfer::upload(self.sandbox, origin.bundle, &scratch_path("in.bundle")?).await?;
+        // The active submodules are configured here, because `git submodule init` would change the guarded
+        // configuration.
         let script = "set -e; rm -rf clone; \
             git clone --quiet --no-checkout --template= --branch \"$BRANCH\" in.bundle clone; \
             cd clone; git remote remove origin; \
             git config user.name \"$AUTHOR_NAME\"; git config user.email \"$AUTHOR_EMAIL\"; git config gc.auto 0; \
+            if [ $# -gt 0 ]; then git config remote.origin.url \"$1\"; \
+            git config remote.origin.fetch '+refs/heads/*:refs/remotes/origin/*'; shift; fi; \
+            while [ $# -gt 0 ]; do git config \"submodule.$1.active\" true; \
+            git config \"submodule.$1.url\" \"$2\"; shift 2; done; \
             mkdir -p .git/info; printf '/.ralph\\n/ralph_task.md\\n' > .git/info/exclude; \
             cd ..; rm -rf ../repo/.git; mv clone/.git ../repo/.git; rm -rf clone in.bundle";
-        let exec = Exec::shell(script, TIMEOUT)
+        let argv = ["sh", "-c", script, "sh"].map(String::from).into_iter();
+        let remote = origin.remote.map(RemoteOrigin::arguments);
+        let exec = Exec::argv(argv.chain(remote.into_iter().flatten()), TIMEOUT)
             .in_dir(SandboxPath::scratch())
             .with_env("BRANCH", origin.branch)
             .with_env("AUTHOR_NAME", &origin.author.name)

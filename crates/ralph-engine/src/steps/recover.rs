@@ -89,9 +89,8 @@ async fn rebuild_repository(
         recorder.state().plan.branch.clone(),
         recorder.state().head.clone(),
     );
-    let author = prepare::commit_author(&recorder.state().plan);
-    let source = (branch.as_str(), &author);
-    prepare::install_branch(&*bench.sandbox, &recorder.dir, &bench.repo, source).await?;
+    let plan = &recorder.state().plan;
+    prepare::install_branch(&*bench.sandbox, &recorder.dir, &bench.repo, plan).await?;
     let git = bench.git();
     git.reset_to_branch(&branch, &head, pinned.own_files())
         .await?;

@@ -7,6 +7,8 @@ use hyper::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderName, HeaderValue,
 };
 
+use ralph_core::secret::Secret;
+
 use super::PlaceholderToken;
 use super::route::{CredentialScheme, Route};
 use crate::http::{header_text, strip_hop_by_hop};
@@ -72,7 +74,11 @@ fn authorization_matches(value: &[u8], placeholder: &PlaceholderToken) -> bool {
 
 /// Removes headers that must not be forwarded and adds the credential. Returns `None` if the
 /// credential is not a valid header value.
-pub(super) fn replace_credentials(headers: &mut HeaderMap, route: &Route) -> Option<()> {
+pub(super) fn replace_credentials(
+    headers: &mut HeaderMap,
+    route: &Route,
+    secret: &Secret,
+) -> Option<()> {
     strip_hop_by_hop(headers);
     for name in [
         AUTHORIZATION,
@@ -90,7 +96,7 @@ pub(super) fn replace_credentials(headers: &mut HeaderMap, route: &Route) -> Opt
     // A compressed response could neither be metered nor searched for the credential.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     headers.insert(HOST, route.upstream.host_header.clone());
-    let secret = route.secret.expose();
+    let secret = secret.expose();
     let (name, value) = match route.kind {
         CredentialScheme::ApiKey => (API_KEY_HEADER, secret.to_owned()),
         CredentialScheme::Bearer => (AUTHORIZATION, format!("Bearer {secret}")),
@@ -140,7 +146,6 @@ fn add_login_beta(headers: &mut HeaderMap) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ralph_core::secret::Secret;
 
     fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -216,7 +221,7 @@ mod tests {
         ] {
             let mut headers = headers(&inbound);
             let route = route.unwrap();
-            replace_credentials(&mut headers, &route).unwrap();
+            replace_credentials(&mut headers, &route, &secret()).unwrap();
             let mut all = vec![
                 "accept-encoding: identity".to_owned(),
                 "anthropic-beta: a-1, b-2".to_owned(),
@@ -233,7 +238,7 @@ mod tests {
             ("oauth-2025-04-20,c-3", "c-3,oauth-2025-04-20"),
         ] {
             let mut headers = headers(&[("anthropic-beta", before)]);
-            replace_credentials(&mut headers, &login).unwrap();
+            replace_credentials(&mut headers, &login, &secret()).unwrap();
             assert_eq!(headers[BETA_HEADER], after);
             assert_eq!(headers[AUTHORIZATION], "Bearer real-secret");
         }

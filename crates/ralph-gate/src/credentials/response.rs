@@ -22,7 +22,7 @@ use crate::meter::ResponseMeter;
 /// Returns a provider's response as the sandbox may see it. The response body owns the audit
 /// record.
 pub(super) fn build_response(
-    route: &Route,
+    (route, redactor): (&Route, &Redactor),
     method: &Method,
     admitted: Option<AdmittedCall>,
     response: Response<Incoming>,
@@ -30,7 +30,7 @@ pub(super) fn build_response(
     background_reader: BackgroundReader,
 ) -> Result<Response<GateBody>, CredentialRefusal> {
     let (mut parts, upstream) = response.into_parts();
-    if let Err(refused) = sanitize_headers(route, method, &mut parts.headers) {
+    if let Err(refused) = sanitize_headers((route, redactor), method, &mut parts.headers) {
         if let Some(admitted) = admitted.filter(|_| !parts.status.is_success()) {
             admitted.call.release();
         }
@@ -58,7 +58,7 @@ pub(super) fn build_response(
     }
     let relay = RelayedBody {
         upstream: Some(upstream),
-        redact: Some(route.redactor.stream()),
+        redact: Some(redactor.stream()),
         meter,
         recorder,
         dialect: route.dialect,
@@ -72,7 +72,7 @@ pub(super) fn build_response(
 /// Removes, rewrites or redacts headers that the sandbox must not see. Refuses compressed responses
 /// and redirects to other hosts.
 fn sanitize_headers(
-    route: &Route,
+    (route, redactor): (&Route, &Redactor),
     method: &Method,
     headers: &mut HeaderMap,
 ) -> Result<(), CredentialRefusal> {
@@ -110,7 +110,7 @@ fn sanitize_headers(
         };
         headers.insert(LOCATION, location);
     }
-    redact_headers(&route.redactor, headers);
+    redact_headers(redactor, headers);
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hyper::Method;
 use hyper::header::HeaderValue;
 use ralph_core::net::{Endpoint, Host};
+use ralph_core::ports::{GitCredential, ScmError};
 use ralph_core::secret::{Redactor, Secret, TokenShapes};
 
 use super::PlaceholderToken;
@@ -19,13 +20,38 @@ pub struct Route {
     pub(super) prefix: String,
     pub(super) upstream: RouteUpstream,
     pub(super) kind: CredentialScheme,
-    pub(super) secret: Arc<Secret>,
-    pub(super) redactor: Redactor,
+    pub(super) credential: RouteCredential,
     pub(super) placeholder: PlaceholderToken,
     pub(super) allowed_requests: Vec<AllowedRequest>,
     pub(super) dialect: ErrorDialect,
     /// Whether the host is reachable only through the credential port.
     pub(super) is_exclusive: bool,
+}
+
+/// The source of the credential of a route.
+pub(super) enum RouteCredential {
+    /// It stays the same.
+    Fixed(SentCredential),
+    /// It is read for each request, because it can expire or be replaced.
+    Git(Arc<dyn GitCredential>),
+}
+
+/// A credential as it is sent, and the redactor that removes it from responses.
+#[derive(Clone)]
+pub(super) struct SentCredential {
+    pub(super) secret: Arc<Secret>,
+    pub(super) redactor: Redactor,
+}
+
+impl SentCredential {
+    pub(super) fn new(name: &str, secret: Secret) -> Self {
+        let copy = Secret::new(secret.expose().to_owned());
+        let redactor = Redactor::new(vec![(name.to_owned(), copy)]);
+        Self {
+            secret: Arc::new(secret),
+            redactor: redactor.with_shapes(TokenShapes::None),
+        }
+    }
 }
 
 /// The upstream that a credential is sent to.
@@ -135,6 +161,12 @@ impl Route {
         self
     }
 
+    /// Returns whether its requests are billed.
+    pub fn is_metered(&self) -> bool {
+        let is_billed = |allowed: &AllowedRequest| allowed.billing != RequestBilling::Passthrough;
+        self.allowed_requests.iter().any(is_billed)
+    }
+
     /// Returns the endpoint that the credential is sent to.
     pub fn endpoint(&self) -> &Endpoint {
         &self.upstream.endpoint
@@ -152,9 +184,15 @@ impl Route {
         })
     }
 
-    pub(super) fn redactor(name: &str, secret: &Secret) -> Redactor {
-        let copy = Secret::new(secret.expose().to_owned());
-        Redactor::new(vec![(name.to_owned(), copy)]).with_shapes(TokenShapes::None)
+    /// Returns the credential that is valid now.
+    pub(super) async fn current_credential(&self) -> Result<SentCredential, ScmError> {
+        match &self.credential {
+            RouteCredential::Fixed(credential) => Ok(credential.clone()),
+            RouteCredential::Git(source) => {
+                let login = source.login().await?;
+                Ok(SentCredential::new(&self.name, login.password))
+            }
+        }
     }
 }
 

@@ -6,11 +6,14 @@ use hyper::Method;
 use hyper::header::HeaderValue;
 use hyper::http::uri::{Authority, Scheme};
 use ralph_core::net::{Endpoint, Host, HostError};
+use ralph_core::ports::GitCredential;
+use ralph_core::repo_address::RemoteRepo;
 use ralph_core::secret::Secret;
 
 use super::path::{PathPattern, is_canonical_path};
 use super::route::{
-    AllowedRequest, CredentialScheme, ErrorDialect, QueryPattern, RequestBilling, RouteUpstream,
+    AllowedRequest, CredentialScheme, ErrorDialect, QueryPattern, RequestBilling, RouteCredential,
+    RouteUpstream, SentCredential,
 };
 use super::{PlaceholderToken, Route};
 use crate::http::HttpOrigin;
@@ -85,35 +88,20 @@ impl Route {
         builder.openai("https://api.z.ai/api/paas/v4", secret)
     }
 
-    /// Creates a route for a GitHub token that may only read one repository over HTTPS.
-    pub fn github(owner: &str, repository: &str, secret: Secret) -> Result<Self, RouteError> {
-        for name in [owner, repository] {
-            if name.contains('/') || !is_canonical_path(&format!("/{name}")) {
-                let name = name.to_owned();
-                return Err(RouteError::Name { name });
-            }
-        }
-        let repository = repository.strip_suffix(".git").unwrap_or(repository);
-        let path = |rest: &str| PathPattern::Exact(format!("/{owner}/{repository}.git/{rest}"));
+    /// Creates a route for the credential of git on a source host that may only read these repositories. They
+    /// are on the host of the first one.
+    pub fn git(
+        repositories: &[RemoteRepo],
+        credential: Arc<dyn GitCredential>,
+    ) -> Result<Self, RouteError> {
+        let authority = repositories.first().map(RemoteRepo::authority);
+        let base_url = format!("https://{}", authority.unwrap_or_default());
         let placeholder = PlaceholderToken::random("ghp_", 36, "");
-        let mut builder = RouteBuilder::new("github", CredentialScheme::GitBasic, placeholder);
+        let mut builder = RouteBuilder::new("git", CredentialScheme::GitBasic, placeholder);
         builder.is_exclusive = false;
         builder.dialect = ErrorDialect::Plain;
-        builder.allowed_requests = vec![
-            AllowedRequest {
-                method: Method::GET,
-                path: path("info/refs"),
-                query: QueryPattern::Exact("service=git-upload-pack"),
-                billing: RequestBilling::Passthrough,
-            },
-            AllowedRequest {
-                method: Method::POST,
-                path: path("git-upload-pack"),
-                query: QueryPattern::None,
-                billing: RequestBilling::Passthrough,
-            },
-        ];
-        builder.build("https://github.com", secret)
+        builder.allowed_requests = repositories.iter().flat_map(git_reads).collect();
+        builder.build_with(&base_url, RouteCredential::Git(credential))
     }
 
     /// Sends the credential to another base URL.
@@ -187,19 +175,24 @@ impl<'a> RouteBuilder<'a> {
 
     fn build(self, base_url: &str, secret: Secret) -> Result<Route, RouteError> {
         let name = self.name.to_owned();
-        if name.contains('/') || !is_canonical_path(&self.prefix) {
-            return Err(RouteError::Name { name });
-        }
         let text = secret.expose();
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(RouteError::Secret { name });
+        }
+        let credential = SentCredential::new(&name, secret);
+        self.build_with(base_url, RouteCredential::Fixed(credential))
+    }
+
+    fn build_with(self, base_url: &str, credential: RouteCredential) -> Result<Route, RouteError> {
+        let name = self.name.to_owned();
+        if name.contains('/') || !is_canonical_path(&self.prefix) {
+            return Err(RouteError::Name { name });
         }
         Ok(Route {
             prefix: self.prefix,
             upstream: parse_upstream(base_url)?,
             kind: self.kind,
-            redactor: Route::redactor(&name, &secret),
-            secret: Arc::new(secret),
+            credential,
             placeholder: self.placeholder,
             allowed_requests: self.allowed_requests,
             dialect: self.dialect,
@@ -207,6 +200,22 @@ impl<'a> RouteBuilder<'a> {
             name,
         })
     }
+}
+
+/// Allows the requests of `git fetch` from a repository.
+fn git_reads(repo: &RemoteRepo) -> [AllowedRequest; 2] {
+    let path = |rest: &str| PathPattern::Exact(format!("/{}.git/{rest}", repo.full_name()));
+    let read = |method, rest: &str, query| AllowedRequest {
+        method,
+        path: path(rest),
+        query,
+        billing: RequestBilling::Passthrough,
+    };
+    let service = QueryPattern::Exact("service=git-upload-pack");
+    [
+        read(Method::GET, "info/refs", service),
+        read(Method::POST, "git-upload-pack", QueryPattern::None),
+    ]
 }
 
 fn post(path: &str, billing: RequestBilling) -> AllowedRequest {
@@ -287,7 +296,29 @@ fn is_loopback_host(host: &Host) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ralph_core::ports::{GitLogin, ScmError};
+    use ralph_core::repo_address::RepoAddress;
+
     use super::*;
+
+    struct FixedLogin;
+
+    #[async_trait::async_trait]
+    impl GitCredential for FixedLogin {
+        async fn login(&self) -> Result<GitLogin, ScmError> {
+            Ok(GitLogin {
+                user: "x-access-token".to_owned(),
+                password: secret(),
+            })
+        }
+    }
+
+    fn repo(name: &str) -> RemoteRepo {
+        match RepoAddress::parse(name).unwrap() {
+            RepoAddress::Remote(repo) => repo,
+            RepoAddress::Path(path) => panic!("{path}"),
+        }
+    }
 
     fn secret() -> Secret {
         Secret::new("sk-real-0123456789".to_owned())
@@ -299,7 +330,7 @@ mod tests {
             Route::anthropic_key(secret()).unwrap(),
             Route::openai(secret()).unwrap(),
             Route::zai(secret()).unwrap(),
-            Route::github("o", "r.git", secret()).unwrap(),
+            Route::git(&[repo("o/r"), repo("o/s")], Arc::new(FixedLogin)).unwrap(),
             Route::openai_compatible("local", "http://127.0.0.1:4000/", secret()).unwrap(),
         ];
         let shown = routes.map(|route| {
@@ -316,7 +347,7 @@ mod tests {
                 "anthropic /anthropic api.anthropic.com:443",
                 "openai /openai/v1 api.openai.com:443/v1",
                 "zai /zai/v1 api.z.ai:443/api/paas/v4",
-                "github /github github.com:443",
+                "git /git github.com:443",
                 "local /local/v1 127.0.0.1:4000",
             ]
         );
@@ -372,7 +403,7 @@ mod tests {
                 name: "openai".into()
             })
         );
-        let name = Route::github("o/p", "r", secret()).err();
+        let name = Route::openai_compatible("o/p", "https://a.com", secret()).err();
         assert_eq!(name, Some(RouteError::Name { name: "o/p".into() }));
     }
 }

@@ -8,13 +8,14 @@ use hyper::http::request::Parts;
 use hyper::http::uri::PathAndQuery;
 use hyper::{HeaderMap, Request, Response, Uri};
 use ralph_core::net::{EgressDecider, EgressReason};
+use ralph_core::secret::Secret;
 use tokio::time::timeout;
 
 use super::background_reader::{BackgroundReader, UpstreamCall};
 use super::model_request::ParsedModelRequest;
 use super::refusal::CredentialRefusal;
 use super::response::build_response;
-use super::route::{AllowedRequest, ErrorDialect, RequestBilling, Route};
+use super::route::{AllowedRequest, ErrorDialect, RequestBilling, Route, SentCredential};
 use super::{auth, request_body, unmetered};
 use crate::audit::OpenRecord;
 use crate::cassette::{ExchangeRecorder, ReplayedExchange};
@@ -90,22 +91,39 @@ pub(super) async fn send(
         Some(_) | None => admitted,
     };
     let method = parts.method.clone();
-    if rewrite_request(&mut parts, route, rest).is_none() {
-        let text = "the request cannot be forwarded — send a valid API request";
-        return Err(CredentialRefusal::new(
-            400,
-            EgressReason::Malformed,
-            EgressDecider::Gate,
-            text,
-        ));
-    }
+    let credential = add_credential(&mut parts, route, rest).await?;
     let request = Request::from_parts(parts, body);
     let response = send_upstream(gate.clone(), route.upstream.origin.clone(), request);
     let reader = BackgroundReader::new(&gate.limits);
     match UpstreamCall::new(response, admitted, reader).await {
-        (Ok(response), call) => build_response(route, &method, call, response, record, reader),
+        (Ok(response), call) => {
+            let route = (route, &credential.redactor);
+            build_response(route, &method, call, response, record, reader)
+        }
         (Err(error), call) => Err(upstream_failure(gate, &*error, call)),
     }
+}
+
+/// Writes the credential that is valid now and the upstream path into a request. Returns the credential.
+async fn add_credential(
+    parts: &mut Parts,
+    route: &Route,
+    rest: &str,
+) -> Result<SentCredential, CredentialRefusal> {
+    let refused = |status, reason, text: &str| {
+        CredentialRefusal::new(status, reason, EgressDecider::Gate, text)
+    };
+    let credential = route.current_credential().await.map_err(|error| {
+        let name = &route.name;
+        let text =
+            format!("the credential `{name}` cannot be read — {error} — see `ralph scm check`");
+        refused(502, EgressReason::Unreachable, &text)
+    })?;
+    if rewrite_request(parts, (route, &credential.secret), rest).is_none() {
+        let text = "the request cannot be forwarded — send a valid API request";
+        return Err(refused(400, EgressReason::Malformed, text));
+    }
+    Ok(credential)
 }
 
 /// Returns the refusal for a request to which the provider did not respond.
@@ -142,7 +160,11 @@ async fn send_upstream(
 }
 
 /// Writes the credential and the upstream path into a request.
-fn rewrite_request(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
+fn rewrite_request(
+    parts: &mut Parts,
+    (route, secret): (&Route, &Secret),
+    rest: &str,
+) -> Option<()> {
     let base = &route.upstream.base_path;
     if *base != route.prefix {
         let mut path = format!("{base}{rest}");
@@ -155,7 +177,7 @@ fn rewrite_request(parts: &mut Parts, route: &Route, rest: &str) -> Option<()> {
         };
         parts.uri = Uri::from(path);
     }
-    auth::replace_credentials(&mut parts.headers, route)
+    auth::replace_credentials(&mut parts.headers, route, secret)
 }
 
 /// Reads, parses and screens a model request.

@@ -1,7 +1,14 @@
 //! The credential port, as seen by the provider and by the sandbox.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ralph_core::ports::{GitCredential, GitLogin, ScmError};
+use ralph_core::repo_address::RepoAddress;
 use ralph_core::secret::Secret;
 use ralph_gate::{Arrival, Gate, Route, SandboxListener};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -163,21 +170,46 @@ async fn other_providers_have_their_own_paths() {
     }
 }
 
+/// Provides another token for each request, as the App of a source host does after an hour.
+#[derive(Default)]
+struct ChangingLogin(AtomicUsize);
+
+#[async_trait]
+impl GitCredential for ChangingLogin {
+    async fn login(&self) -> Result<GitLogin, ScmError> {
+        let number = self.0.fetch_add(1, Ordering::Relaxed);
+        if number > 1 {
+            let source = std::io::ErrorKind::NotFound.into();
+            let doing = "read the credential".to_owned();
+            return Err(ScmError::Io { doing, source });
+        }
+        Ok(GitLogin {
+            user: "x-access-token".to_owned(),
+            password: Secret::new(format!("{REAL_SECRET}-{number}")),
+        })
+    }
+}
+
 #[tokio::test]
-async fn git_can_read_one_repository_only() {
+async fn git_can_read_the_repositories_of_a_run_only() {
     let mut testbed = GateTestbed::new();
-    let route = Route::github("owner", "repo", secret()).unwrap();
+    let repositories = ["owner/repo", "owner/lib"].map(|name| match RepoAddress::parse(name) {
+        Ok(RepoAddress::Remote(repo)) => repo,
+        other => panic!("{other:?}"),
+    });
+    let route = Route::git(&repositories, Arc::new(ChangingLogin::default())).unwrap();
+    assert!(!route.is_metered());
     let (gate, received) = start_provider(&mut testbed, route, OK_RESPONSE).await;
     let auth = format!("Authorization: Bearer {}", placeholder(&gate));
     let get = |path: &str| {
         format!("GET {path} HTTP/1.1\r\nHost: x\r\n{auth}\r\nConnection: close\r\n\r\n")
     };
-    let refs = "/github/owner/repo.git/info/refs?service=git-upload-pack";
+    let refs = "/git/owner/repo.git/info/refs?service=git-upload-pack";
     assert_eq!(
         status(&send(&gate, SandboxListener::Credentials, get(refs)).await),
         200
     );
-    let pack = post("/github/owner/repo.git/git-upload-pack", &auth, "0000");
+    let pack = post("/git/owner/lib.git/git-upload-pack", &auth, "0000");
     assert_eq!(
         status(&send(&gate, SandboxListener::Credentials, pack).await),
         200
@@ -187,16 +219,17 @@ async fn git_can_read_one_repository_only() {
         seen.starts_with("GET /owner/repo.git/info/refs?service=git-upload-pack "),
         "{seen}"
     );
-    // x-access-token:REAL
-    let basic =
-        "authorization: Basic eC1hY2Nlc3MtdG9rZW46c2stcmVhbC1jcmVkZW50aWFsLTAxMjM0NTY3ODlhYmNkZWY=";
-    assert_eq!(seen.matches(basic).count(), 2, "{seen}");
+    for number in 0..2 {
+        let login = STANDARD.encode(format!("x-access-token:{REAL_SECRET}-{number}"));
+        let basic = format!("authorization: Basic {login}\r\n");
+        assert_eq!(seen.matches(&basic).count(), 1, "{seen}");
+    }
     for refused in [
-        get("/github/owner/repo.git/info/refs?service=git-receive-pack"),
-        get("/github/owner/repo.git/info/refs"),
-        get("/github/owner/other.git/info/refs?service=git-upload-pack"),
-        post("/github/owner/repo.git/git-receive-pack", &auth, "0000"),
-        get("/github/user"),
+        get("/git/owner/repo.git/info/refs?service=git-receive-pack"),
+        get("/git/owner/repo.git/info/refs"),
+        get("/git/owner/other.git/info/refs?service=git-upload-pack"),
+        post("/git/owner/repo.git/git-receive-pack", &auth, "0000"),
+        get("/git/user"),
     ] {
         let response = send(&gate, SandboxListener::Credentials, refused.clone()).await;
         assert_eq!(
@@ -212,6 +245,8 @@ async fn git_can_read_one_repository_only() {
         header(&response, "www-authenticate"),
         Some("Basic realm=\"ralph\"")
     );
+    let response = send(&gate, SandboxListener::Credentials, get(refs)).await;
+    assert_eq!(status(&response), 502, "the login fails: {response}");
     assert_eq!(received.text().matches("HTTP/1.1").count(), 2);
 }
 

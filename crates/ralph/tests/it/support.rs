@@ -226,6 +226,7 @@ fn plan(id: &str, task: &str) -> RunPlan {
         model_key: None,
         scm: "local".into(),
         scm_credential: None,
+        submodules: Vec::new(),
         delivery: Delivery::PullRequest,
         issue: None,
         limits: BudgetLimits {

@@ -104,6 +104,13 @@ impl LocalProvider {
         self
     }
 
+    /// Sets further variables of all commands. In contrast to those of a sandbox, they are not stored.
+    #[must_use]
+    pub fn with_variables(mut self, variables: BTreeMap<String, String>) -> Self {
+        self.host.toolchains.extend(variables);
+        self
+    }
+
     /// Creates a sandbox; leaves nothing behind on failure.
     fn create_directory(&self, spec: &SandboxSpec) -> io::Result<(SandboxName, ConfinedDir)> {
         private_directory().recursive(true).create(&self.root)?;

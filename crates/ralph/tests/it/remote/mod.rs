@@ -1,9 +1,11 @@
 //! Runs whose repository is on GitHub.
 
 mod delivery;
+mod reading;
 #[cfg(target_os = "linux")]
 mod secrecy;
 mod starting;
+mod surroundings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -122,7 +124,7 @@ impl RemoteProject {
     }
 
     /// Returns whether a request was performed and its response was lost.
-    fn has_lost(&self, operation: &str) -> bool {
+    pub(crate) fn has_lost(&self, operation: &str) -> bool {
         let ledger = self.github.ledger();
         let mut lost = ledger.iter().filter(|exchange| exchange.is_lost);
         lost.any(|exchange| exchange.operation().starts_with(operation))

@@ -42,6 +42,7 @@ pub(super) fn created() -> Event {
         model_key: None,
         scm: "local".into(),
         scm_credential: None,
+        submodules: Vec::new(),
         delivery: Delivery::PullRequest,
         issue: None,
         limits: BudgetLimits {
