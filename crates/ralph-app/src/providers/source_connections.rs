@@ -9,7 +9,7 @@ use ralph_core::id::CommitId;
 use ralph_core::ports::{IssueTracker, Scm};
 use ralph_core::repo_address::RemoteRepo;
 use ralph_engine::git::RemoteTransport;
-use ralph_providers::scm::github::MutationPace;
+use ralph_providers::scm::github::TokenPace;
 
 use crate::error::AppError;
 
@@ -73,7 +73,7 @@ pub struct RemoteSource {
 pub struct SourceConnections {
     open: Mutex<BTreeMap<String, SourceConnection>>,
     /// The pace of requests that change something on a host.
-    pub(crate) pace: MutationPace,
+    pub(crate) pace: TokenPace,
     /// The starting points by the search that found them: planning, its checks and the review of
     /// proposals use the same commit, and contact the host only once.
     pub(crate) found: tokio::sync::Mutex<BTreeMap<String, RemoteSource>>,

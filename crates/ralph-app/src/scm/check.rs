@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::error::AppError;
 use crate::providers::github::{
     GitHubClient, GitHubConnection, GitHubReply, GitHubRepository, GitHubTiming, GrantedAccess,
-    MutationPace, PermissionCheck, RateLimit, access_of_installation, access_of_scopes, compare,
+    PermissionCheck, RateLimit, TokenPace, access_of_installation, access_of_scopes, compare,
     needed_names, probe_of,
 };
 use crate::providers::github_client;
@@ -106,7 +106,7 @@ impl<'a> GitHubCheck<'a> {
             clock: app.clock(),
             redactor: app.redactor(),
             source: None,
-            pace: MutationPace::default(),
+            pace: TokenPace::default(),
             timing: GitHubTiming::default(),
         };
         Ok(Self {

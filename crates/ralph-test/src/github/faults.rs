@@ -7,6 +7,8 @@ pub enum GitHubFault {
     PrimaryLimit,
     /// A secondary rate limit is exceeded for this many seconds.
     SecondaryLimit(u64),
+    /// The server is not available for this many seconds, and says so.
+    UnavailableFor(u64),
     /// The server fails with this status and does not perform the request.
     Status(u16),
     /// Every request is redirected to this address.
@@ -35,6 +37,7 @@ impl GitHubFault {
             Self::LoseResponse | Self::Hang | Self::StatusAfter(_) => true,
             Self::PrimaryLimit
             | Self::SecondaryLimit(_)
+            | Self::UnavailableFor(_)
             | Self::Status(_)
             | Self::Redirect(_)
             | Self::SingleSignOn
@@ -51,6 +54,7 @@ impl GitHubFault {
             Self::StatusAfter(_)
             | Self::PrimaryLimit
             | Self::SecondaryLimit(_)
+            | Self::UnavailableFor(_)
             | Self::Status(_)
             | Self::Redirect(_)
             | Self::SingleSignOn

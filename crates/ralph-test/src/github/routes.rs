@@ -110,6 +110,8 @@ fn failure(fault: &GitHubFault, now: Timestamp) -> Option<GitHubResponse> {
             GitHubResponse::error(403, "You have exceeded a secondary rate limit.")
                 .header("retry-after", seconds.to_string())
         }
+        GitHubFault::UnavailableFor(seconds) => GitHubResponse::error(503, "Service Unavailable")
+            .header("retry-after", seconds.to_string()),
         GitHubFault::Status(status) | GitHubFault::StatusAfter(status) => {
             GitHubResponse::error(*status, "Server Error")
         }

@@ -19,7 +19,7 @@ use super::operations::{
     GitHubBranch, GitHubInstallation, GitHubRepository, GitHubUser, NewInstallationToken,
     ReadableResource, RegisteredApp,
 };
-use super::pace::{GitHubTiming, MutationPace};
+use super::pace::{GitHubTiming, TokenPace};
 use super::response::{GitHubReply, ReadResponse};
 use super::token::{GitHubCredential, GitHubTokenSource, HeldToken};
 use super::transport::{ApiRequest, RequestEffect, Transport};
@@ -39,7 +39,7 @@ pub struct GitHubConnection<'a> {
     /// Reads the token again after the server rejected it.
     pub source: Option<Arc<dyn GitHubTokenSource>>,
     /// Shared by all clients of a process.
-    pub pace: MutationPace,
+    pub pace: TokenPace,
     pub timing: GitHubTiming,
 }
 
@@ -270,7 +270,7 @@ impl GitHubClient {
         if let Some(kind) = kind_of_graphql(&reply.errors, &response.headers, self.transport.now())
         {
             if let HostErrorKind::RateLimited { until } = kind {
-                self.transport.set_limit(until);
+                self.transport.set_limit(&*self.token().await?, until);
             }
             return Err(self.transport.error(&request, Some(&response), kind));
         }

@@ -1,7 +1,7 @@
 //! Converts failures of GitHub's API to the kinds of the port.
 
 use hyper::StatusCode;
-use hyper::header::{DATE, HeaderMap};
+use hyper::header::{DATE, HeaderMap, RETRY_AFTER};
 use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::{SignedDuration, Timestamp};
 use ralph_core::ports::HostErrorKind;
@@ -140,10 +140,11 @@ fn one_line(text: &str) -> String {
 
 /// Returns the end of the exceeded limit, if the response reports one.
 fn limit_end(headers: &HeaderMap, message: &str, now: Timestamp) -> Option<Timestamp> {
+    if let Some(until) = retry_after(headers, now) {
+        return Some(until);
+    }
     let number = |name| ralph_core::parse_value::<i64>(header(headers, name)?);
-    let seconds = if let Some(seconds) = number("retry-after") {
-        seconds
-    } else if number("x-ratelimit-remaining") == Some(0) {
+    let seconds = if number("x-ratelimit-remaining") == Some(0) {
         // The reset is a time of the server's clock.
         let server = sent_at(headers).unwrap_or(now);
         number("x-ratelimit-reset").map_or(DEFAULT_WAIT_SECONDS, |reset| {
@@ -153,6 +154,20 @@ fn limit_end(headers: &HeaderMap, message: &str, now: Timestamp) -> Option<Times
         DEFAULT_WAIT_SECONDS
     } else {
         return None;
+    };
+    Some(end_of_wait(seconds, now))
+}
+
+/// Returns the time before which the server wants no request.
+pub(super) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Timestamp> {
+    let value = header(headers, RETRY_AFTER.as_str())?;
+    let seconds = if let Some(seconds) = ralph_core::parse_value::<i64>(value) {
+        seconds
+    } else {
+        let end = available(DateTimeParser::new().parse_timestamp(value))?;
+        // It is a time of the server's clock.
+        let server = sent_at(headers).unwrap_or(now);
+        end.as_second().saturating_sub(server.as_second())
     };
     Some(end_of_wait(seconds, now))
 }

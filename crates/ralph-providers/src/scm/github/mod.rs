@@ -28,7 +28,7 @@ pub use app_key::{AppKey, AppKeyError};
 pub use client::{GitHubClient, GitHubConnection};
 pub use host::GitHubHost;
 pub use operations::{GitHubBranch, GitHubRepository, GitHubUser, ReadableResource, RegisteredApp};
-pub use pace::{GitHubTiming, MutationPace};
+pub use pace::{GitHubTiming, TokenPace};
 pub use permissions::{
     GrantedAccess, PermissionCheck, access_of_installation, access_of_scopes, compare,
     needed_names, probe_of,

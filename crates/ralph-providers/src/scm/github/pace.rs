@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use ralph_core::id::Digest;
 use ralph_core::secret::Secret;
 
-/// The largest number of tokens whose last change is remembered.
+/// The largest number of tokens that are remembered.
 const MAX_TOKENS: usize = 64;
 
 /// The waits of a client.
@@ -49,24 +50,60 @@ impl GitHubTiming {
     }
 }
 
-/// The time of the last change with each token. Clients with the same token share it.
+/// The last change with each token, and the end of its rate limit. Clients with the same token share it.
 #[derive(Debug, Clone, Default)]
-pub struct MutationPace(Arc<Mutex<VecDeque<(Digest, Instant)>>>);
+pub struct TokenPace(Arc<Mutex<PaceOfTokens>>);
 
-impl MutationPace {
+#[derive(Debug, Default)]
+struct PaceOfTokens {
+    changes: VecDeque<(Digest, Instant)>,
+    limits: VecDeque<(Digest, Timestamp)>,
+}
+
+impl TokenPace {
     /// Reserves the next change with a token, and returns the wait before it.
     pub(super) fn reserve(&self, token: &Secret, now: Instant, interval: Duration) -> Duration {
-        let key = Digest::compute(token.expose().as_bytes());
-        let mut reserved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = reserved.iter().position(|(known, _)| *known == key);
-        let last = known.and_then(|index| reserved.remove(index));
-        let next = last.map_or(now, |(_, last)| now.max(last + interval));
-        if reserved.len() == MAX_TOKENS {
-            reserved.pop_front();
-        }
-        reserved.push_back((key, next));
+        let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = key(token);
+        let last = take(&mut pace.changes, &key);
+        let next = last.map_or(now, |last| now.max(last + interval));
+        remember(&mut pace.changes, key, next);
         next.duration_since(now)
     }
+
+    /// Sends no request with a token before a time.
+    pub(super) fn set_limit(&self, token: &Secret, until: Timestamp) {
+        let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = key(token);
+        // A response that was sent earlier may name an earlier end.
+        let until = take(&mut pace.limits, &key).map_or(until, |known| known.max(until));
+        remember(&mut pace.limits, key, until);
+    }
+
+    /// Returns the end of the exceeded limit of a token.
+    pub(super) fn limit_end(&self, token: &Secret) -> Option<Timestamp> {
+        let pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = key(token);
+        let known = pace.limits.iter().find(|(known, _)| *known == key);
+        known.map(|(_, until)| *until)
+    }
+}
+
+fn key(token: &Secret) -> Digest {
+    Digest::compute(token.expose().as_bytes())
+}
+
+fn take<T>(entries: &mut VecDeque<(Digest, T)>, key: &Digest) -> Option<T> {
+    let index = entries.iter().position(|(known, _)| known == key)?;
+    entries.remove(index).map(|(_, value)| value)
+}
+
+/// Adds an entry, and drops the oldest one above the limit.
+fn remember<T>(entries: &mut VecDeque<(Digest, T)>, key: Digest, value: T) {
+    if entries.len() == MAX_TOKENS {
+        entries.pop_front();
+    }
+    entries.push_back((key, value));
 }
 
 #[cfg(test)]
@@ -75,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_token_changes_something_once_per_interval() {
-        let (pace, now) = (MutationPace::default(), Instant::now());
+        let (pace, now) = (TokenPace::default(), Instant::now());
         let token = |text: &str| Secret::new(text.to_owned());
         let (one, two) = (token("token-one"), token("token-two"));
         let second = Duration::from_secs(1);
@@ -91,7 +128,7 @@ mod tests {
         for number in 0..100 {
             reserve(&token(&format!("token-{number}")), 9000);
         }
-        assert_eq!(pace.0.lock().unwrap().len(), MAX_TOKENS);
+        assert_eq!(pace.0.lock().unwrap().changes.len(), MAX_TOKENS);
     }
 
     #[test]

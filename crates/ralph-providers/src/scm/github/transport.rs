@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH, RETRY_AFTER,
+};
 use hyper::{Method, Request};
 use jiff::Timestamp;
 use ralph_core::ports::{Clock, HostError, HostErrorKind};
@@ -14,9 +16,9 @@ use ralph_guest::available;
 use serde_json::Value;
 use url::Url;
 
-use super::error::{kind_of_http, kind_of_response, sent_at};
+use super::error::{kind_of_http, kind_of_response, retry_after, sent_at};
 use super::etag::ResponseCache;
-use super::pace::{GitHubTiming, MutationPace};
+use super::pace::{GitHubTiming, TokenPace};
 use super::response::{ReadResponse, header};
 use crate::http::{HttpClient, HttpError, ProxyAddressError, ProxySettings};
 
@@ -103,8 +105,8 @@ pub(super) struct Transport {
     http: HttpClient,
     clock: Arc<dyn Clock>,
     timing: GitHubTiming,
-    pace: MutationPace,
-    /// The end of an exceeded limit. No request is sent before.
+    pace: TokenPace,
+    /// The end of an exceeded limit, also after the token was replaced. No request is sent before.
     limited_until: Mutex<Option<Timestamp>>,
     cache: Mutex<ResponseCache>,
 }
@@ -123,7 +125,7 @@ impl Transport {
         network: &ProxySettings,
         clock: Arc<dyn Clock>,
         timing: GitHubTiming,
-        pace: MutationPace,
+        pace: TokenPace,
     ) -> Result<Self, ProxyAddressError> {
         Ok(Self {
             base,
@@ -176,7 +178,7 @@ impl Transport {
         for _ in 0..=MAX_REDIRECTS {
             let response = self.repeat(&request, credential).await?;
             let Some(location) = response.redirect(&request.url) else {
-                return self.check(&request, response);
+                return self.check(&request, credential, response);
             };
             if request.effect == RequestEffect::ReadRedirect && response.status == 302 {
                 return Ok(response);
@@ -205,7 +207,9 @@ impl Transport {
             let is_last = attempt + 1 == MAX_ATTEMPTS;
             match result {
                 Ok(response) if response.status.is_server_error() => {
-                    if is_last || !request.effect.is_repeatable() {
+                    // The server knows when it is available again.
+                    let has_wait = header(&response.headers, RETRY_AFTER.as_str()).is_some();
+                    if is_last || has_wait || !request.effect.is_repeatable() {
                         return Ok(response);
                     }
                 }
@@ -240,7 +244,7 @@ impl Transport {
             kind,
             may_be_sent: false,
         };
-        if let Some(until) = self.limit_end() {
+        if let Some(until) = self.limit_end(credential) {
             return Err(not_sent(HostErrorKind::RateLimited { until }));
         }
         let mut sent = build(request, credential).map_err(not_sent)?;
@@ -278,9 +282,10 @@ impl Transport {
     }
 
     /// Returns the end of an exceeded limit, unless it is over.
-    fn limit_end(&self) -> Option<Timestamp> {
+    fn limit_end(&self, credential: &Secret) -> Option<Timestamp> {
         let limit = self.limited_until.lock();
-        let until = *limit.unwrap_or_else(PoisonError::into_inner);
+        let own = *limit.unwrap_or_else(PoisonError::into_inner);
+        let until = own.max(self.pace.limit_end(credential));
         until.filter(|until| *until > self.clock.now())
     }
 
@@ -298,6 +303,7 @@ impl Transport {
     fn check(
         &self,
         request: &ApiRequest,
+        credential: &Secret,
         response: ReadResponse,
     ) -> Result<ReadResponse, HostError> {
         if response.status.is_success() {
@@ -313,15 +319,22 @@ impl Transport {
             headers,
             body,
         } = &response;
-        let kind = kind_of_response(*status, headers, body, self.clock.now());
-        if let HostErrorKind::RateLimited { until } = kind {
-            self.set_limit(until);
+        let now = self.clock.now();
+        let kind = kind_of_response(*status, headers, body, now);
+        let limit = if let HostErrorKind::RateLimited { until } = kind {
+            Some(until)
+        } else {
+            retry_after(headers, now)
+        };
+        if let Some(until) = limit {
+            self.set_limit(credential, until);
         }
         Err(self.error(request, Some(&response), kind))
     }
 
-    /// Sends no request before a time.
-    pub(super) fn set_limit(&self, until: Timestamp) {
+    /// Sends no request before a time: neither this client, nor another one with this credential.
+    pub(super) fn set_limit(&self, credential: &Secret, until: Timestamp) {
+        self.pace.set_limit(credential, until);
         let limit = self.limited_until.lock();
         let mut limit = limit.unwrap_or_else(PoisonError::into_inner);
         // A response that was sent earlier may name an earlier end.

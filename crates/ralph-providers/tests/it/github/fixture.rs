@@ -12,7 +12,7 @@ use ralph_core::secret::{Redactor, Secret};
 use ralph_providers::http::ProxySettings;
 use ralph_providers::scm::github::{
     AppKey, GitHubClient, GitHubConnection, GitHubCredential, GitHubHost, GitHubTiming,
-    GitHubTokenSource, MutationPace,
+    GitHubTokenSource, TokenPace,
 };
 use ralph_test::{FakeGitHub, FakeGitHubToken, TestClock};
 
@@ -35,6 +35,8 @@ pub(crate) struct HostTest {
     pub(crate) prefix: &'static str,
     pub(crate) timeout: Duration,
     pub(crate) source: Option<Arc<StoredToken>>,
+    /// Shared by all hosts of the test.
+    pace: TokenPace,
 }
 
 /// A token store.
@@ -62,6 +64,7 @@ impl HostTest {
             prefix: "",
             timeout: TIMEOUT,
             source: None,
+            pace: TokenPace::default(),
         }
     }
 
@@ -92,7 +95,7 @@ impl HostTest {
             clock: self.clock.clone(),
             redactor: self.redactor.clone(),
             source: source.map(|source| source as Arc<dyn GitHubTokenSource>),
-            pace: MutationPace::default(),
+            pace: self.pace.clone(),
             timing: GitHubTiming::immediate(self.timeout),
         };
         let client = GitHubClient::new(connection, credential, repo).unwrap();

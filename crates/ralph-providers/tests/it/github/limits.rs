@@ -31,10 +31,47 @@ async fn no_request_is_sent_before_the_end_of_a_limit() {
         let before = test.github.requests().len();
         assert_eq!(kind(host.open(&draft("One", "text")).await), limited);
         assert_eq!(kind(abilities(&host).pull(1).await), limited);
+        // The limit is that of the token, whichever client of the process reached it.
+        assert_eq!(kind(abilities(&test.host()).pull(1).await), limited);
         assert_eq!(test.github.requests().len(), before);
         test.clock
             .advance(Duration::from_secs(1 + seconds.unsigned_abs()));
         assert_eq!(host.open(&draft("One", "text")).await.unwrap().number, 1);
+    }
+}
+
+#[tokio::test]
+async fn an_unavailable_server_gets_no_request_before_it_wants_one() {
+    let mut test = HostTest::new();
+    test.clock = TestClock::at("2026-03-01T08:00:00Z");
+    test.github.with_app(|app| app.add_issue("One", "", &[]));
+    for (operation, first) in [
+        (
+            "GET /repos/octo/app/issues/1 ",
+            "status 503: Service Unavailable",
+        ),
+        // The response says nothing about the change, which is read afterwards.
+        ("PATCH /repos/octo/app/issues/1 ", "rate limited until "),
+    ] {
+        test.github.state().rules.clear();
+        let rule = FaultRule::always(operation, GitHubFault::UnavailableFor(90));
+        test.github.plan(rule);
+        let host = test.host();
+        let before = test.github.requests().len();
+        let failed = if operation.starts_with("GET") {
+            kind(issues(&host).issue(1).await)
+        } else {
+            kind(issues(&host).set_body(1, "text").await)
+        };
+        assert!(failed.to_string().starts_with(first), "{failed}");
+        assert!(matches!(
+            kind(issues(&host).issue(1).await),
+            HostErrorKind::RateLimited { .. }
+        ));
+        assert_eq!(test.github.requests().len(), before + 1);
+        test.github.state().rules.clear();
+        test.clock.advance(Duration::from_secs(91));
+        assert!(issues(&host).issue(1).await.unwrap().is_some());
     }
 }
 

@@ -40,6 +40,16 @@ fn every_form_of_a_limit_has_an_end() {
             1_000_001,
         ),
         (429, &[("retry-after", "99999999999")], "", 1_086_400),
+        // A date, by the clock of the server.
+        (
+            429,
+            &[
+                ("retry-after", "Mon, 12 Jan 1970 14:00:00 GMT"),
+                ("date", "Mon, 12 Jan 1970 13:59:00 GMT"),
+            ],
+            "",
+            1_000_060,
+        ),
     ] {
         assert_eq!(kind(status, headers, body), until(expected));
     }
