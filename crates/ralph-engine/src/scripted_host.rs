@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use ralph_core::id::CommitId;
 use ralph_core::ports::{
-    CheckConclusion, CheckReport, CommitStatus, HostAccess, HostBranch, HostCheck, HostError,
-    HostErrorKind, HostIssue, HostRepository, IssueLabel, IssueTracker, KeyedComment, OpenPull,
-    PullDraft, PullRequest, PullReview, PullState, Scm, ScmError, SourceHost,
+    CheckConclusion, CheckReport, CommitState, CommitStatus, HostAccess, HostBranch, HostCheck,
+    HostError, HostErrorKind, HostIssue, HostRepository, IssueLabel, IssueTracker, KeyedComment,
+    OpenPull, PullDraft, PullRequest, PullReview, PullState, Scm, ScmError, SourceHost,
 };
 
 use crate::run_fixture::RunFixture;
@@ -36,6 +36,10 @@ pub(crate) struct HostScript {
     pub(crate) pull_state: Option<PullState>,
     /// How many of the next git commands find no host.
     pub(crate) git_outage: u32,
+    /// Errors that precede the statuses, one per request.
+    pub(crate) status_errors: VecDeque<HostErrorKind>,
+    /// The statuses of commits, oldest first.
+    pub(crate) statuses: Vec<CommitState>,
     /// The drafts of the pull request, oldest first.
     pub(crate) drafts: Vec<PullDraft>,
     /// The number of pull requests that were created.
@@ -223,7 +227,12 @@ impl SourceHost for ScriptedHost {
         ))
     }
 
-    async fn set_status(&self, _: &CommitId, _: &CommitStatus) -> Result<(), ScmError> {
+    async fn set_status(&self, _: &CommitId, status: &CommitStatus) -> Result<(), ScmError> {
+        let mut script = self.script();
+        if let Some(kind) = script.status_errors.pop_front() {
+            return Err(host_error(kind));
+        }
+        script.statuses.push(status.state);
         Ok(())
     }
 

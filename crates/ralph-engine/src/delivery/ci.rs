@@ -12,6 +12,7 @@ use ralph_core::publish::CiPolicy;
 use ralph_core::publish::ci::{CiDecision, CiOutcome, CiWatch, count, decide, failed_checks};
 use ralph_core::run::{CiWait, PauseReason, RunStatus};
 
+use super::commit_status::without_own_status;
 use super::host_request::{HostPatience, host_request, policy};
 use super::reviews::take_reviews;
 use super::surroundings::{LookOccasion, inspect_surroundings};
@@ -120,6 +121,7 @@ impl CiWaiter {
                 },
             )
             .await?;
+            let report = without_own_status(report);
             self.polls = self.polls.saturating_add(1);
             self.record_progress(run, &report)?;
             if let Some(outcome) = self.watch.judge(&report, &self.policy, self.waited) {

@@ -422,6 +422,19 @@ async fn an_overlap_is_reported_once_or_pauses_once() {
 }
 
 #[tokio::test]
+async fn each_update_of_the_pull_request_looks_for_overlaps() {
+    let (mut fixture, host) = finished_work(policy(true), &["build+"]).await;
+    Box::pin(deliver_remaining(&mut fixture.run)).await.unwrap();
+    assert!(fixture.events_of(&["overlap_found"]).is_empty());
+    host.script().others = vec![other_pull(&["a.txt"])];
+    assert_eq!(
+        try_deliver(&mut fixture).await.unwrap(),
+        DeliveryOutcome::Success
+    );
+    assert_eq!(fixture.events_of(&["overlap_found"]).len(), 1);
+}
+
+#[tokio::test]
 async fn a_moved_base_and_a_merged_base_are_reported_once() {
     let (mut fixture, host) = finished_work(policy(true), &["build+"]).await;
     host.script().base_head = CommitId::parse(&"c".repeat(40));

@@ -1,12 +1,13 @@
 //! The delivery of a run: `publish` pushes the branch and updates the pull request, `verify` judges
 //! a commit in clean rooms, `test_changes` examines changed tests, `pull_request` opens and updates the pull
 //! request with the text of `pull_body`, `state_ref` saves the run's files under `refs/ralph/<task_id>`. At a host on the
-//! network, `ci` waits for the checks of a commit, `reviews` reads reviews, `surroundings` compares
+//! network, `ci` waits for the checks of a commit, `commit_status` reports the clean room there, `reviews` reads reviews, `surroundings` compares
 //! the run with other pull requests, and `host_request` repeats requests while the host is not
 //! available.
 
 mod branch_findings;
 mod ci;
+mod commit_status;
 mod host_request;
 #[cfg(test)]
 mod host_tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ralph_core::event::{DeliveryEvent, IterationOutcome, RunEvent, VerificationEvent};
 use ralph_core::id::CommitId;
 use ralph_core::plan::Delivery;
-use ralph_core::ports::{PullState, Scm};
+use ralph_core::ports::{CommitState, PullState, Scm};
 use ralph_core::publish::ci::CiDecision;
 use ralph_core::run::{PauseReason, RunStatus};
 use ralph_core::state::{CiResult, RunState};
@@ -13,6 +13,7 @@ use ralph_core::surface::{self, Surface};
 use ralph_core::verdict::{self, CheckResult, CompletionState};
 
 use super::ci::{CiVerdict, await_checks, unread_input};
+use super::commit_status::report_verification;
 use super::host_request::{HostPatience, host_request};
 use super::pull_request::{closed_issues, pull_draft, update_pull_request};
 use super::reviews::take_reviews;
@@ -171,6 +172,7 @@ async fn try_success(run: &mut Run) -> Result<DeliveryOutcome, RunError> {
     } else {
         let report = verify_commit(run, &head).await?;
         if !report.is_green() {
+            report_verification(run, &head, CommitState::Failure).await?;
             reopen_red_boxes(run, &report)?;
             return Ok(DeliveryOutcome::Unfinished);
         }
@@ -182,6 +184,7 @@ async fn try_success(run: &mut Run) -> Result<DeliveryOutcome, RunError> {
         run.recorder.set_status(RunStatus::Running)?;
         return Ok(DeliveryOutcome::NeedsUser(reason));
     }
+    report_verification(run, &head, CommitState::Success).await?;
     finish_at_host(run, &head, &checks).await
 }
 

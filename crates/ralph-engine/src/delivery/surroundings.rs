@@ -22,8 +22,6 @@ use crate::steps::elapsed;
 
 /// How often a working run looks at its surroundings.
 const INTERVAL: Duration = Duration::from_mins(10);
-/// The shortest time between two looks, because each reads all open pull requests.
-const MIN_INTERVAL: Duration = Duration::from_mins(1);
 /// The most overlaps that a run records.
 const MAX_OVERLAPS: usize = 20;
 
@@ -63,7 +61,8 @@ struct HostSurroundings {
     base_pull: Option<PullRequest>,
 }
 
-/// Looks at the surroundings if the last look was long enough ago, and records the changes.
+/// Looks at the surroundings before each update of the pull request, and otherwise if the last look was long enough
+/// ago. Records the changes.
 pub(super) async fn inspect_surroundings(
     run: &mut Run,
     occasion: LookOccasion,
@@ -79,12 +78,9 @@ pub(super) async fn inspect_surroundings(
         return Ok(());
     }
     let now = elapsed(&run.recorder);
-    let interval = match occasion {
-        LookOccasion::Publish => MIN_INTERVAL,
-        LookOccasion::Regular => INTERVAL,
-    };
     let last = run.surroundings.looked_at;
-    if last.is_some_and(|last| now.saturating_sub(last) < interval) {
+    let is_recent = last.is_some_and(|last| now.saturating_sub(last) < INTERVAL);
+    if occasion == LookOccasion::Regular && is_recent {
         return Ok(());
     }
     run.surroundings.looked_at = Some(now);
