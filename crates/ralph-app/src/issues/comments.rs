@@ -8,6 +8,7 @@ use ralph_core::publish::neutral::neutralize_line;
 use ralph_core::spec::{MAX_ISSUE_CHARS, MovedNotes, without_mentions};
 
 use super::error::tracker_error;
+use super::front_end::UnmetDependencies;
 use super::repository::IssueRepository;
 use crate::error::AppError;
 
@@ -75,6 +76,24 @@ pub(super) fn findings_text(findings: &[LintFinding]) -> String {
         let _ = writeln!(text, "- {line}{} — {}", finding.message, finding.fix);
     }
     text.push_str("\nEdit the issue, then give it the ready label again.");
+    text
+}
+
+/// Returns the comment about an issue that waits for others, which `done` labels when they are done.
+pub(super) fn blocked_text(unmet: &UnmetDependencies, done: &str) -> String {
+    let verb = if unmet.on.len() == 1 { "has" } else { "have" };
+    let on = issue_list(&unmet.on);
+    let mut text = format!(
+        "**Blocked**: waits until {on} {verb} the label `{done}`. ralph makes this issue ready then."
+    );
+    if !unmet.unknown.is_empty() {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n\nThis repository has no issue {}: correct `depends`, and ralph looks again.",
+            issue_list(&unmet.unknown)
+        );
+    }
     text
 }
 

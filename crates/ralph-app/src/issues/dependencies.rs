@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ralph_core::spec::{DependencyState, IssueStatus, Spec, find_cycle, unmet_dependencies};
 
+use super::front_end::UnmetDependencies;
 use super::repository::IssueRepository;
 use crate::error::AppError;
 
@@ -15,8 +16,8 @@ const MAX_ISSUES: usize = 200;
 pub(super) enum DependencyGate {
     /// The issue can start.
     Open,
-    /// These issues are not done.
-    Waiting(Vec<u64>),
+    /// Others are not done.
+    Waiting(UnmetDependencies),
     /// The issue waits for itself: the issues on the way, starting and ending with it.
     Cycle(Vec<u64>),
 }
@@ -62,7 +63,9 @@ impl KnownIssues {
         Ok(if unmet.is_empty() {
             DependencyGate::Open
         } else {
-            DependencyGate::Waiting(unmet)
+            let is_unknown = |number: &u64| state(*number) == DependencyState::Unknown;
+            let unknown = unmet.iter().copied().filter(is_unknown).collect();
+            DependencyGate::Waiting(UnmetDependencies { on: unmet, unknown })
         })
     }
 

@@ -7,6 +7,7 @@ use ralph_core::run::RunStatus;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::comments::issue_list;
 use crate::error::AppError;
 use crate::image::ImageProgress;
 use crate::runs::{ReadyRun, StartQuestions};
@@ -31,12 +32,34 @@ pub trait IssueFrontEnd: Send + Sync {
     ) -> Result<RunStatus, AppError>;
 }
 
+/// The issues that another one waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnmetDependencies {
+    /// The issues that are not done.
+    pub on: Vec<u64>,
+    /// Those of them that do not exist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<u64>,
+}
+
+impl UnmetDependencies {
+    /// Returns the issues in words: `#2, #3; #3 does not exist`.
+    pub fn describe(&self) -> String {
+        let on = issue_list(&self.on);
+        match self.unknown.len() {
+            0 => on,
+            1 => format!("{on}; {} does not exist", issue_list(&self.unknown)),
+            _ => format!("{on}; {} do not exist", issue_list(&self.unknown)),
+        }
+    }
+}
+
 /// An issue that waits for others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WaitingIssue {
     pub number: u64,
-    /// The issues that are not done.
-    pub on: Vec<u64>,
+    #[serde(flatten)]
+    pub unmet: UnmetDependencies,
 }
 
 /// An event of the work on issues.
@@ -90,7 +113,7 @@ pub enum IssueEnd {
     /// A human must decide something.
     NeedsAttention { reason: String },
     /// Other issues must be done first.
-    Blocked { on: Vec<u64> },
+    Blocked(UnmetDependencies),
     /// A signal ended the work; the issue is ready again.
     Interrupted,
     /// The issue was not touched.
@@ -104,7 +127,7 @@ impl IssueEnd {
             Self::Done { .. } | Self::AlreadyDone => "done",
             Self::Failed { .. } => "failed",
             Self::NeedsAttention { .. } => "needs_attention",
-            Self::Blocked { .. } => "blocked",
+            Self::Blocked(_) => "blocked",
             Self::Interrupted => "interrupted",
             Self::Refused(_) => "refused",
         }

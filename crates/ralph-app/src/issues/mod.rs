@@ -29,10 +29,10 @@ mod tests;
 mod work;
 mod write_back;
 
-pub use front_end::{IssueEnd, IssueEvent, IssueFrontEnd, WaitingIssue};
+pub use front_end::{IssueEnd, IssueEvent, IssueFrontEnd, UnmetDependencies, WaitingIssue};
 pub use overview::{IssueEntry, IssueEntryStatus, IssueOverview};
 pub use poll::{PollEnd, PollOptions, poll_issues};
 pub use repository::IssueRepository;
 pub use resumed_run::follow_issue;
-pub use start::IssueRunOptions;
+pub use start::{IssueRunOptions, PendingRebuild};
 pub use work::{IssueCaller, work_on_issue};

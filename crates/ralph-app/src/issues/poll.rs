@@ -64,7 +64,7 @@ impl NextLook {
                 IssueEnd::Done { .. }
                 | IssueEnd::Failed { .. }
                 | IssueEnd::NeedsAttention { .. }
-                | IssueEnd::Blocked { .. },
+                | IssueEnd::Blocked(_),
             ) => Self::AtOnce,
             Ok(IssueEnd::AlreadyDone | IssueEnd::Interrupted) => Self::AtInterval,
             Ok(IssueEnd::Refused(_)) | Err(_) => Self::Delayed,
@@ -218,7 +218,7 @@ async fn look(
     }
     let waiting = waiting.into_iter();
     Ok(waiting
-        .map(|(number, on)| WaitingIssue { number, on })
+        .map(|(number, unmet)| WaitingIssue { number, unmet })
         .collect())
 }
 

@@ -9,7 +9,7 @@ use ralph_engine::store::RunDir;
 
 use super::comments::{comment_status, quoted};
 use super::dependencies::{DependencyGate, KnownIssues};
-use super::front_end::{IssueEnd, IssueEvent, IssueFrontEnd};
+use super::front_end::{IssueEnd, IssueEvent, IssueFrontEnd, UnmetDependencies};
 use super::records::IssueRecord;
 use super::repository::IssueRepository;
 use super::write_back::{WrittenIssue, write_back};
@@ -47,7 +47,7 @@ pub(super) async fn record_result(
         IssueEnd::Done { .. } => IssueStatus::Done,
         IssueEnd::Interrupted => IssueStatus::Ready,
         IssueEnd::Failed { .. } | IssueEnd::NeedsAttention { .. } => IssueStatus::NeedsAttention,
-        IssueEnd::AlreadyDone | IssueEnd::Blocked { .. } | IssueEnd::Refused(_) => return Ok(end),
+        IssueEnd::AlreadyDone | IssueEnd::Blocked(_) | IssueEnd::Refused(_) => return Ok(end),
     };
     comment_status(repository, record.issue, &status_text(&state, &end)).await?;
     repository.set_status(record.issue, to).await?;
@@ -132,7 +132,7 @@ fn status_text(state: &RunState, end: &IssueEnd) -> String {
                 "**Interrupted**: run `{run}` on branch `{branch}` stopped, and continues when the issue is claimed again."
             )
         }
-        IssueEnd::AlreadyDone | IssueEnd::Blocked { .. } | IssueEnd::Refused(_) => String::new(),
+        IssueEnd::AlreadyDone | IssueEnd::Blocked(_) | IssueEnd::Refused(_) => String::new(),
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) async fn unblock_ready(
     repository: &IssueRepository,
     known: &mut KnownIssues,
     front_end: &dyn IssueFrontEnd,
-) -> Result<Vec<(u64, Vec<u64>)>, AppError> {
+) -> Result<Vec<(u64, UnmetDependencies)>, AppError> {
     let mut waiting = Vec::new();
     for issue in repository.issues_with(IssueStatus::Blocked).await? {
         if !repository.is_by_author(&issue) {
@@ -161,7 +161,7 @@ pub(super) async fn unblock_ready(
                     });
                 }
             }
-            DependencyGate::Waiting(on) => waiting.push((issue.number, on)),
+            DependencyGate::Waiting(unmet) => waiting.push((issue.number, unmet)),
             DependencyGate::Cycle(cycle) => {
                 let (from, to) = (IssueStatus::Blocked, IssueStatus::NeedsAttention);
                 if repository.transition(issue.number, from, to).await? {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ralph_core::budget::BudgetLimits;
 use ralph_core::id::RunId;
@@ -38,7 +39,27 @@ pub struct IssueRunOptions {
     pub profile: Option<String>,
     pub model: Option<String>,
     pub limits: BudgetLimits,
-    pub effort: ImageEffort,
+    pub rebuild: PendingRebuild,
+}
+
+/// Whether the image has to be rebuilt, which happens once: for the first run that starts. Clones share it.
+#[derive(Debug, Clone)]
+pub struct PendingRebuild(Arc<AtomicBool>);
+
+impl PendingRebuild {
+    /// Creates the effort of the first image; the later ones are reused.
+    pub fn new(effort: ImageEffort) -> Self {
+        Self(Arc::new(AtomicBool::new(effort == ImageEffort::Rebuild)))
+    }
+
+    /// Returns the effort for the next image.
+    fn take(&self) -> ImageEffort {
+        if self.0.swap(false, Ordering::Relaxed) {
+            ImageEffort::Rebuild
+        } else {
+            ImageEffort::Reuse
+        }
+    }
 }
 
 /// Prepares the run of an issue with a new branch, and records it.
@@ -59,7 +80,7 @@ pub(super) async fn start_run(
     let planned = Box::pin(plan_start(&request, (file, task), app)).await?;
     let start = RunStart {
         planned,
-        effort: options.effort,
+        effort: options.rebuild.take(),
         unfinished_runs: UnfinishedRunPolicy::Allow,
     };
     let mut progress = |progress| front_end.show_image_progress(progress);
@@ -232,5 +253,20 @@ async fn detect_at_base(
             tracing::warn!(%error, "no test command is detected");
             Ok(None)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_rebuilt_once() {
+        let pending = PendingRebuild::new(ImageEffort::Rebuild);
+        let shared = pending.clone();
+        assert_eq!(pending.take(), ImageEffort::Rebuild);
+        assert_eq!(shared.take(), ImageEffort::Reuse);
+        let none = PendingRebuild::new(ImageEffort::Reuse);
+        assert_eq!(none.take(), ImageEffort::Reuse);
     }
 }

@@ -9,7 +9,7 @@ use ralph_engine::store::RunDir;
 use tokio::sync::watch;
 
 use super::claim::{Claim, claim_issue, current_claim};
-use super::comments::{comment_status, error_text, findings_text, issue_list};
+use super::comments::{blocked_text, comment_status, error_text, findings_text};
 use super::dependencies::{DependencyGate, KnownIssues};
 use super::front_end::{IssueEnd, IssueEvent, IssueFrontEnd};
 use super::records::IssueRecord;
@@ -90,7 +90,7 @@ fn is_settled(end: &IssueEnd) -> bool {
         | IssueEnd::AlreadyDone
         | IssueEnd::Failed { .. }
         | IssueEnd::NeedsAttention { .. }
-        | IssueEnd::Blocked { .. } => true,
+        | IssueEnd::Blocked(_) => true,
         IssueEnd::Interrupted | IssueEnd::Refused(_) => false,
     }
 }
@@ -362,16 +362,11 @@ impl IssueWork<'_> {
             .await?;
         match gate {
             DependencyGate::Open => Ok(None),
-            DependencyGate::Waiting(on) => {
-                let text = format!(
-                    "**Blocked**: waits until {} {} the label `{}`. ralph makes this issue ready then.",
-                    issue_list(&on),
-                    if on.len() == 1 { "has" } else { "have" },
-                    self.repository.labels().done
-                );
+            DependencyGate::Waiting(unmet) => {
+                let text = blocked_text(&unmet, &self.repository.labels().done);
                 comment_status(self.repository, number, &text).await?;
                 self.set_unclaimed(IssueStatus::Blocked).await?;
-                Ok(Some(IssueEnd::Blocked { on }))
+                Ok(Some(IssueEnd::Blocked(unmet)))
             }
             DependencyGate::Cycle(cycle) => {
                 let reason = report_cycle(self.repository, number, &cycle).await?;

@@ -56,7 +56,7 @@ impl ExitCode {
         match end {
             IssueEnd::Done { .. } | IssueEnd::AlreadyDone => Self::Success,
             IssueEnd::Failed { .. } => Self::Failed,
-            IssueEnd::NeedsAttention { .. } | IssueEnd::Blocked { .. } => Self::Paused,
+            IssueEnd::NeedsAttention { .. } | IssueEnd::Blocked(_) => Self::Paused,
             IssueEnd::Interrupted => Self::Interrupted,
             IssueEnd::Refused(_) => Self::LintRefused,
         }

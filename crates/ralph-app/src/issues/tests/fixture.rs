@@ -22,7 +22,7 @@ use crate::error::AppError;
 use crate::image::ImageProgress;
 use crate::issues::{
     IssueCaller, IssueEnd, IssueEvent, IssueFrontEnd, IssueRepository, IssueRunOptions,
-    work_on_issue,
+    PendingRebuild, work_on_issue,
 };
 use crate::runs::{ReadyRun, StartQuestions, UnfinishedRun};
 use crate::trust::TrustReview;
@@ -381,7 +381,7 @@ pub(super) fn options() -> IssueRunOptions {
         profile: None,
         model: None,
         limits: BudgetLimits::default(),
-        effort: ImageEffort::Reuse,
+        rebuild: PendingRebuild::new(ImageEffort::Reuse),
     }
 }
 

@@ -4,7 +4,9 @@ use std::time::Duration;
 use tokio::sync::{Barrier, watch};
 
 use super::fixture::{DILIGENT, IssueProject, RecordingFrontEnd, TWO_STEPS, WAIT_TIMEOUT, options};
-use crate::issues::{IssueEnd, IssueEvent, PollEnd, PollOptions, WaitingIssue, poll_issues};
+use crate::issues::{
+    IssueEnd, IssueEvent, PollEnd, PollOptions, UnmetDependencies, WaitingIssue, poll_issues,
+};
 
 /// Polls until these issues are done.
 async fn poll(project: &IssueProject, workers: usize, until: &[u64]) -> Vec<IssueEvent> {
@@ -66,7 +68,10 @@ async fn polling_respects_dependencies() {
     let events = poll(&project, 1, &[1, 2]).await;
     let waits = [WaitingIssue {
         number: 1,
-        on: vec![2],
+        unmet: UnmetDependencies {
+            on: vec![2],
+            unknown: Vec::new(),
+        },
     }];
     let is_waiting = |event: &IssueEvent| matches!(event, IssueEvent::Looked { waiting, .. } if *waiting == waits);
     assert!(events.iter().any(is_waiting), "{events:?}");

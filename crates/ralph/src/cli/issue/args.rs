@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use ralph_app::issues::IssueRunOptions;
+use ralph_app::issues::{IssueRunOptions, PendingRebuild};
 use ralph_core::image::ImageEffort;
 use ralph_core::plan::EngineKind;
 
@@ -67,7 +67,7 @@ pub(in crate::cli) struct IssueWorkArgs {
     pub model: Option<String>,
     #[command(flatten)]
     pub budgets: BudgetArgs,
-    /// Check for newer base images and rebuild the image
+    /// Check for newer base images and rebuild the image, before the first run
     #[arg(long)]
     pub rebuild: bool,
     /// Push the branch, which ralph always does
@@ -85,11 +85,11 @@ impl IssueWorkArgs {
             profile: self.profile.clone(),
             model: self.model.clone(),
             limits: self.budgets.limits(),
-            effort: if self.rebuild {
+            rebuild: PendingRebuild::new(if self.rebuild {
                 ImageEffort::Rebuild
             } else {
                 ImageEffort::Reuse
-            },
+            }),
         }
     }
 }

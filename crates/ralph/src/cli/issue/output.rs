@@ -166,9 +166,9 @@ impl IssueOutput {
             IssueEnd::NeedsAttention { reason } => line
                 .span(Tone::Warn, "needs attention")
                 .plain(&format!(": {reason}")),
-            IssueEnd::Blocked { on } => line
+            IssueEnd::Blocked(unmet) => line
                 .span(Tone::Warn, "is blocked")
-                .plain(&format!(": waits for {}", list(on))),
+                .plain(&format!(": waits for {}", unmet.describe())),
             IssueEnd::Interrupted => line.plain("is ready again: the work was interrupted"),
             IssueEnd::Refused(error) => {
                 let error = error.clone().redacted(&self.redactor);
@@ -221,7 +221,12 @@ impl IssueOutput {
                     IssueEnd::Failed { reason } | IssueEnd::NeedsAttention { reason } => {
                         value["reason"] = json!(reason);
                     }
-                    IssueEnd::Blocked { on } => value["waits_for"] = json!(on),
+                    IssueEnd::Blocked(unmet) => {
+                        value["waits_for"] = json!(unmet.on);
+                        if !unmet.unknown.is_empty() {
+                            value["unknown"] = json!(unmet.unknown);
+                        }
+                    }
                     IssueEnd::Refused(error) => {
                         value["error"] = error.clone().redacted(&self.redactor).json();
                     }
@@ -273,7 +278,7 @@ fn looked_text(waiting: &[WaitingIssue], working: &[u64]) -> String {
     }
     let waits = waiting
         .iter()
-        .map(|issue| format!("#{} waits for {}", issue.number, list(&issue.on)));
+        .map(|issue| format!("#{} waits for {}", issue.number, issue.unmet.describe()));
     parts.extend(waits);
     if working.is_empty() {
         parts.insert(0, "no ready issues".to_owned());

@@ -95,6 +95,16 @@ fn assert_repaired(test: &IssueTest, arguments: &[&str]) {
         pull.body
     );
     let facts = pull.pull.unwrap();
+    for commit in [&red, &fixed] {
+        let statuses = test
+            .remote
+            .github
+            .with_app(|app| app.statuses.get(commit).cloned());
+        let verified = statuses.into_iter().flatten().any(|status| {
+            (status.context.as_str(), status.state.as_str()) == ("ralph/clean-room", "success")
+        });
+        assert!(verified, "{commit}");
+    }
     assert!(!facts.is_draft && pull.is_open);
     assert_eq!(
         (facts.head.as_str(), facts.base.as_str()),

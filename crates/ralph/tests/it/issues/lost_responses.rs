@@ -1,26 +1,59 @@
 //! The process is killed while it waits for the response to a change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use ralph_test::{FaultRule, GitHubFault};
 
 use super::fixture::{DILIGENT, IssueTest, TWO_STEPS};
 
-/// The changes after which the process is killed: the start of the request, and the number of earlier ones.
-const CHANGES: [(&str, usize); 9] = [
-    // The claim.
-    ("POST /repos/octo/app/issues/1/labels", 0),
-    ("DELETE /repos/octo/app/issues/1/labels/", 0),
-    ("POST /repos/octo/app/issues/1/comments", 0),
-    ("POST /repos/octo/app/pulls", 0),
-    // The marks of a step.
-    ("PATCH /repos/octo/app/issues/1", 0),
-    ("POST /graphql", 0),
-    ("PATCH /repos/octo/app/issues/comments/", 0),
-    // The label of an issue that is done, and the removal of the one before.
-    ("POST /repos/octo/app/issues/1/labels", 1),
-    ("DELETE /repos/octo/app/issues/1/labels/", 1),
-];
+/// Returns the changes of a whole run: the start of the request, and the number of earlier requests with this start.
+/// Of each change that is repeated, these are the first one and the last one.
+fn changes() -> Vec<(String, usize)> {
+    let test = IssueTest::new(DILIGENT);
+    assert_eq!(test.ready(TWO_STEPS), 1);
+    test.remote.project.ralph(&["issue", "1"]).expect(0);
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut changes: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    for exchange in test.remote.github.ledger() {
+        let operation = exchange.operation();
+        // The commit is another one in each run.
+        let operation = match operation.split_once("/statuses/") {
+            Some((repository, _)) => format!("{repository}/statuses/"),
+            None => operation.to_owned(),
+        };
+        let earlier = seen.entry(operation.clone()).or_default();
+        if exchange.is_mutation {
+            changes.entry(operation).or_default().insert(*earlier);
+        }
+        *earlier += 1;
+    }
+    for expected in [
+        "POST /octo/app.git/git-receive-pack",
+        "POST /repos/octo/app/pulls",
+        "POST /graphql",
+        "POST /repos/octo/app/statuses/",
+        "PATCH /repos/octo/app/issues/1",
+        "POST /repos/octo/app/issues/1/comments",
+        "DELETE /repos/octo/app/issues/1/labels/status:ready",
+    ] {
+        assert!(changes.contains_key(expected), "{expected}: {changes:?}");
+    }
+    let ends = |earlier: &BTreeSet<usize>| -> BTreeSet<usize> {
+        earlier
+            .first()
+            .into_iter()
+            .chain(earlier.last())
+            .copied()
+            .collect()
+    };
+    let each = |(operation, earlier): (&String, &BTreeSet<usize>)| {
+        let ends = ends(earlier).into_iter();
+        ends.map(|earlier| (operation.clone(), earlier))
+            .collect::<Vec<_>>()
+    };
+    changes.iter().flat_map(each).collect()
+}
 
 /// Asserts that each key of a comment was used once.
 fn assert_one_comment_per_key(test: &IssueTest, number: u64, operation: &str) {
@@ -34,13 +67,24 @@ fn assert_one_comment_per_key(test: &IssueTest, number: u64, operation: &str) {
 }
 
 fn assert_continued((operation, earlier): (&str, usize)) {
+    // Another change may be a prefix of the line.
+    let exactly = if operation.ends_with('/') {
+        operation.to_owned()
+    } else {
+        format!("{operation} ")
+    };
     let test = IssueTest::new(DILIGENT);
     assert_eq!(test.ready(TWO_STEPS), 1);
-    let hang = FaultRule::once(operation, GitHubFault::Hang).after(earlier);
+    let hang = FaultRule::once(&exactly, GitHubFault::Hang).after(earlier);
     test.remote.github.plan(hang);
-    let live = test.remote.project.spawn(&["issue", "1"]);
-    test.remote.wait_for_lost(operation);
-    live.signal(rustix::process::Signal::KILL);
+    let mut live = test.remote.project.spawn(&["issue", "1"]);
+    // Marks of two steps may be written together, so the last write may not happen.
+    while live.is_alive() && !test.remote.has_lost(operation) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    if live.is_alive() {
+        live.signal(rustix::process::Signal::KILL);
+    }
     live.wait();
     let output = test.remote.project.ralph(&["issue", "1"]);
     assert_eq!(output.code, 0, "{operation}: {}", output.combined());
@@ -66,11 +110,15 @@ fn assert_continued((operation, earlier): (&str, usize)) {
 
 #[test]
 fn a_killed_process_repeats_no_change() {
-    std::thread::scope(|scope| {
-        for change in CHANGES {
-            scope.spawn(move || assert_continued(change));
-        }
-    });
+    let changes = changes();
+    // Each of them starts a few processes.
+    for some in changes.chunks(8) {
+        std::thread::scope(|scope| {
+            for (operation, earlier) in some {
+                scope.spawn(move || assert_continued((operation, *earlier)));
+            }
+        });
+    }
 }
 
 /// A response that is lost without a kill has no effect on the result.
