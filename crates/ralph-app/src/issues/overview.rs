@@ -101,7 +101,7 @@ async fn entry(
     };
     let (waits_for, cycle) = match gate {
         DependencyGate::Open => (Vec::new(), Vec::new()),
-        DependencyGate::Waiting(on) => (on, Vec::new()),
+        DependencyGate::Waiting(unmet) => (unmet.on, Vec::new()),
         DependencyGate::Cycle(cycle) => (Vec::new(), cycle),
     };
     let claim = repository.records.load_claim(number)?;

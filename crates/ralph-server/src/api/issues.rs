@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
-use ralph_app::issues::{IssueOverview, IssueRepository, IssueRunOptions};
+use ralph_app::issues::{IssueOverview, IssueRepository, IssueRunOptions, PendingRebuild};
 use ralph_core::budget::BudgetLimits;
 use ralph_core::image::ImageEffort;
 use ralph_core::plan::EngineKind;
@@ -159,7 +159,7 @@ async fn start_poller(
             profile: request.profile,
             model: request.model,
             limits: BudgetLimits::default(),
-            effort: ImageEffort::Reuse,
+            rebuild: PendingRebuild::new(ImageEffort::Reuse),
         },
     })?;
     Ok((StatusCode::ACCEPTED, Json(report)))

@@ -54,10 +54,7 @@ fn describe_end(end: &IssueEnd) -> String {
         IssueEnd::AlreadyDone => "done already".to_owned(),
         IssueEnd::Failed { reason } => format!("failed: {reason}"),
         IssueEnd::NeedsAttention { reason } => format!("needs attention: {reason}"),
-        IssueEnd::Blocked { on } => {
-            let on: Vec<String> = on.iter().map(|number| format!("#{number}")).collect();
-            format!("waits for {}", on.join(", "))
-        }
+        IssueEnd::Blocked(unmet) => format!("waits for {}", unmet.describe()),
         IssueEnd::Interrupted => "ready again: the work was interrupted".to_owned(),
         IssueEnd::Refused(error) => error.to_string(),
     }

@@ -79,7 +79,7 @@ impl From<&WaitingIssue> for PollerWait {
     fn from(issue: &WaitingIssue) -> Self {
         Self {
             number: issue.number,
-            waits_for: issue.on.clone(),
+            waits_for: issue.unmet.on.clone(),
         }
     }
 }
