@@ -17,6 +17,7 @@
 //! - [`issues`] claims issues, runs them and writes the results back.
 //! - [`results`] shows, merges and discards the results of a run.
 //! - [`scm`] finds the credential of a source host and checks a repository there.
+//! - [`server`] locks the state directory for a server and sends requests to it.
 //! - [`prune`] removes stale sandboxes, [`checks`] contains preflight and selftest.
 //! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages, [`duration`]
 //!   parses durations.
@@ -25,7 +26,7 @@
 //!
 //! A module uses only modules above it in this order: `error`, `server_record`, `clock`, `format`, `tokens`,
 //! `typed_hosts`, `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
-//! `prune`, `scm`, `steering`, `results`, `runs`, `models`, `checks`, `new_task`, `inventory`, `issues`.
+//! `prune`, `scm`, `server`, `steering`, `results`, `runs`, `models`, `checks`, `new_task`, `inventory`, `issues`.
 
 pub mod agent;
 mod app;
@@ -50,6 +51,7 @@ pub mod prune;
 pub mod results;
 pub mod runs;
 pub mod scm;
+pub mod server;
 mod server_record;
 pub mod steering;
 pub mod tokens;

@@ -256,6 +256,7 @@ impl Providers {
             git: host,
             clock: self.clock.clone(),
             redactor: self.redactor.clone(),
+            worker: None,
         })
     }
 

@@ -39,6 +39,7 @@ impl NotifyKind {
                 PauseReason::Model { .. }
                 | PauseReason::Gutter { .. }
                 | PauseReason::TestChanges { .. }
+                | PauseReason::CrashLoop { .. }
                 | PauseReason::Broken { .. },
             )
             | RunStatus::SandboxLost => Some(Self::NeedsYou),

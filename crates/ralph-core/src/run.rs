@@ -71,6 +71,13 @@ pub enum PauseReason {
         /// The digest of the changes; resuming the run approves exactly these.
         digest: Digest,
     },
+    /// The program crashed at the same place too often.
+    CrashLoop {
+        /// The number of crashes and the place.
+        what: String,
+        /// The suggested fix.
+        fix: String,
+    },
     /// Something outside of the run is broken.
     Broken {
         /// The problem and its cause.
@@ -155,6 +162,7 @@ impl PauseReason {
             | Self::Interrupted
             | Self::Gutter { .. }
             | Self::TestChanges { .. }
+            | Self::CrashLoop { .. }
             | Self::Broken { .. } => None,
         }
     }
@@ -167,7 +175,7 @@ impl PauseReason {
             Self::TestChanges { .. } => {
                 Err("it asks for the approval of changed tests, which `ralph resume` gives")
             }
-            Self::Person | Self::Interrupted | Self::Broken { .. } => {
+            Self::Person | Self::Interrupted | Self::CrashLoop { .. } | Self::Broken { .. } => {
                 Err("it does not ask a question")
             }
         }
@@ -192,7 +200,9 @@ impl fmt::Display for PauseReason {
                 "existing tests were changed: {} — resuming the run approves exactly these changes",
                 changes.join("; ")
             ),
-            Self::Broken { what, fix } => write!(f, "{what} — {fix}"),
+            Self::CrashLoop { what, fix } | Self::Broken { what, fix } => {
+                write!(f, "{what} — {fix}")
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use ralph_core::state::RunState;
 use tokio::sync::watch;
 
 use crate::mailbox::{CommandFile, Mailbox};
+use crate::worker_pool::WorkerSlot;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 
@@ -44,6 +45,8 @@ pub(crate) struct Controls {
     mailbox: Mailbox,
     interrupt: watch::Receiver<bool>,
     pub(crate) gate: GateHandle,
+    /// The run's place among the runs of its process, if their number is limited.
+    pub(crate) worker: Option<Arc<WorkerSlot>>,
     /// Results of immediate commands that are not in the activity log yet.
     pub(crate) unlogged: Vec<TimedLine>,
     pub(crate) pending: Option<PendingRequest>,
@@ -70,10 +73,18 @@ impl Controls {
             mailbox,
             interrupt,
             gate,
+            worker: None,
             unlogged: Vec::new(),
             pending: None,
             resumed: false,
         }
+    }
+
+    /// Adds the run's place among the runs of its process.
+    #[must_use]
+    pub(crate) fn with_worker(mut self, worker: Option<Arc<WorkerSlot>>) -> Self {
+        self.worker = worker;
+        self
     }
 
     /// Returns the gate that commands of the run connect through, if it is open.

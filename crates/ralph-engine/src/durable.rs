@@ -104,7 +104,7 @@ pub fn remove_tree(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Removes a file that is no longer needed, if it exists. A failure is only logged.
-pub(crate) fn remove_leftover(path: &Path) {
+pub fn remove_leftover(path: &Path) {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             tracing::warn!("cannot remove `{}`: {error}", path.display());

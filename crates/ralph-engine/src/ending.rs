@@ -1,7 +1,7 @@
 //! The end of a process's work on a run: delivers the rest, saves the files, records the status.
 
 use ralph_core::event::{RunEvent, SandboxEvent};
-use ralph_core::run::RunStatus;
+use ralph_core::run::{PauseReason, RunStatus};
 
 use crate::delivery::{deliver_remaining, save_state};
 use crate::durable;
@@ -14,6 +14,17 @@ use crate::services::Services;
 use crate::store::RunDir;
 use crate::workbench::Workbench;
 
+/// Pauses a run for a reason that the thread of the run could not record.
+pub fn pause_idle_run(
+    dir: &RunDir,
+    mut journal: Journal,
+    reason: PauseReason,
+) -> Result<RunStatus, RunError> {
+    let status = RunStatus::Paused(reason);
+    record_final_status(dir, &mut journal, &status)?;
+    Ok(status)
+}
+
 /// Records the status of a run after an error.
 pub(crate) fn record_failure_status(
     dir: &RunDir,
@@ -23,6 +34,7 @@ pub(crate) fn record_failure_status(
     let status = match error {
         RunError::Stopped => RunStatus::Stopped,
         RunError::Interrupted
+        | RunError::Paused
         | RunError::Store(_)
         | RunError::Journal(_)
         | RunError::Sandbox(_)
@@ -33,6 +45,7 @@ pub(crate) fn record_failure_status(
         | RunError::Outage { .. }
         | RunError::UnusableSandbox(_)
         | RunError::CrashLoop(_)
+        | RunError::OpeningCrashes { .. }
         | RunError::Thread(_)
         | RunError::Contract(_) => RunStatus::Paused(error.pause_reason()),
     };

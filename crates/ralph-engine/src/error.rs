@@ -16,6 +16,9 @@ pub enum RunError {
     /// The program crashed too often during the same command.
     #[error("ralph crashed {} times in a row while `{}` was running", .0.crashes, .0.command)]
     CrashLoop(CrashedCommand),
+    /// The server crashed too often while it opened the run.
+    #[error("the server crashed {crashes} times in a row while it opened the run")]
+    OpeningCrashes { crashes: u32 },
     /// A file operation in the state directory failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -58,6 +61,9 @@ pub enum RunError {
     /// The user stopped the run.
     #[error("stopped by the user")]
     Stopped,
+    /// The user paused the run before it was opened.
+    #[error("paused by the user before it was opened")]
+    Paused,
     /// The program was interrupted.
     #[error("ralph was interrupted")]
     Interrupted,
@@ -114,8 +120,12 @@ impl RunError {
             Self::CrashLoop(_) => {
                 "check whether it kills its parent process or uses up the machine's memory, change the task or the sandbox, then `ralph resume`, which runs it again".into()
             }
+            Self::OpeningCrashes { .. } => {
+                "see the diagnostics log for the cause, then `ralph resume`, which opens it again".into()
+            }
             Self::Thread(_)
             | Self::Stopped
+            | Self::Paused
             | Self::Interrupted
             | Self::Sandbox(SandboxError::Interrupted { .. }) => {
                 "`ralph resume` continues".into()
@@ -128,6 +138,11 @@ impl RunError {
     pub fn pause_reason(&self) -> PauseReason {
         match self {
             Self::Interrupted => PauseReason::Interrupted,
+            Self::Paused => PauseReason::Person,
+            Self::CrashLoop(_) | Self::OpeningCrashes { .. } => PauseReason::CrashLoop {
+                what: self.to_string(),
+                fix: self.hint(),
+            },
             Self::Stopped
             | Self::Store(_)
             | Self::Journal(_)
@@ -138,7 +153,6 @@ impl RunError {
             | Self::Model(_)
             | Self::Outage { .. }
             | Self::UnusableSandbox(_)
-            | Self::CrashLoop(_)
             | Self::Thread(_)
             | Self::Contract(_) => PauseReason::Broken {
                 what: self.to_string(),

@@ -119,12 +119,14 @@ impl ActiveTime {
     fn update(&mut self, status: &RunStatus, now: Duration) {
         match (status.is_active(), self.since) {
             (true, None) => self.since = Some(now),
-            (false, Some(_)) => {
-                self.before = self.elapsed(now);
-                self.since = None;
-            }
+            (false, Some(_)) => self.stop(now),
             (true, Some(_)) | (false, None) => {}
         }
+    }
+
+    fn stop(&mut self, now: Duration) {
+        self.before = self.elapsed(now);
+        self.since = None;
     }
 }
 
@@ -331,6 +333,17 @@ impl Journal {
     /// Returns the active time of the run until now.
     pub fn active(&self) -> Duration {
         self.active_time.elapsed(self.clock.monotonic())
+    }
+
+    /// Stops counting active time, for a run that waits for a worker.
+    pub(crate) fn stop_active_time(&mut self) {
+        self.active_time.stop(self.clock.monotonic());
+    }
+
+    /// Counts active time again if the status does.
+    pub(crate) fn start_active_time(&mut self) {
+        self.active_time
+            .update(&self.state.status, self.clock.monotonic());
     }
 
     /// Returns a receiver of the newest record's number; readers then read the file.

@@ -17,7 +17,8 @@
 //! - [`mailbox`] delivers user commands to a running process; `controls` receives them.
 //! - `recorder` writes the journal and the files of a run; `workbench` is its sandbox with the
 //!   repository; `services` are the model, the agent, the gate and the source host.
-//! - [`run_thread`] drives a run on a thread of its own.
+//! - [`run_thread`] drives a run on a thread of its own; [`worker_pool`] limits the number of runs of one
+//!   process that work at the same time, and `worker_wait` waits for a worker.
 //! - [`user_commands`] performs user commands: notes, guardrails, the doctor, debugging.
 //! - `immediate_commands` handles commands that cannot wait: allowed hosts and messages.
 //! - [`preflight`] checks a sandbox from inside before work continues there.
@@ -84,4 +85,6 @@ mod torn_lines;
 mod transfer;
 pub mod user_commands;
 mod workbench;
+pub mod worker_pool;
+mod worker_wait;
 pub mod workspace;

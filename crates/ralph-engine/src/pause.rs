@@ -9,6 +9,7 @@ use crate::immediate_commands::handle_control_event;
 use crate::preflight::check_sandbox;
 use crate::run::Run;
 use crate::user_commands::run_pending_commands;
+use crate::worker_wait::enter_status;
 
 /// Applies the requests of the user between two actions.
 pub(crate) async fn handle_pending_input(run: &mut Run) -> Result<(), RunError> {
@@ -27,14 +28,14 @@ async fn wait_for_resume(run: &mut Run) -> Result<(), RunError> {
     let before = run.recorder.state().status.clone();
     run.recorder.log_activity("paused by the user")?;
     run.recorder.files.sync()?;
-    run.recorder
-        .set_status(RunStatus::Paused(PauseReason::Person))?;
+    let paused = RunStatus::Paused(PauseReason::Person);
+    enter_status(&mut run.recorder.journal, &mut run.controls, paused).await?;
     while run.controls.pending == Some(PendingRequest::Pause) {
         let event = run.controls.next().await;
         handle_control_event(&mut run.recorder.journal, &mut run.controls, event)?;
         run_pending_commands(run).await?;
     }
     run.recorder.log_activity("resumed by the user")?;
-    run.recorder.set_status(before)?;
+    enter_status(&mut run.recorder.journal, &mut run.controls, before).await?;
     check_sandbox(&mut run.recorder, &mut run.bench, &mut run.controls).await
 }

@@ -16,8 +16,8 @@ use crate::controls::{Controls, GateHandle};
 use crate::delivery::approved_by_resuming;
 use crate::delivery::{Surroundings, finish_approved};
 use crate::durable::warn_if_failed;
-use crate::ending::finish_with;
-use crate::ending::record_failure_status;
+pub use crate::ending::pause_idle_run;
+use crate::ending::{finish_with, record_failure_status};
 use crate::error::RunError;
 use crate::git::HostRepo;
 use crate::immediate_commands;
@@ -38,6 +38,7 @@ use crate::store::RunDir;
 use crate::user_commands::consult_doctor_if_due;
 use crate::workbench::Workbench;
 use crate::workbench::WorkspaceView;
+use crate::worker_wait::{WorkerWait, enter_status, wait_for_first_worker};
 use crate::workspace::HostFiles;
 
 /// A run that a process is working on.
@@ -66,32 +67,46 @@ pub async fn drive(
     services: Services,
     interrupt: watch::Receiver<bool>,
 ) -> Result<RunStatus, RunError> {
+    let gate = services
+        .gate
+        .clone()
+        .map_or(GateHandle::Missing, GateHandle::Open);
+    let mut controls = Controls::new(Mailbox::new(dir.commands()), interrupt, gate)
+        .with_worker(services.worker.clone());
+    if let Err(error) = open_run(&mut journal, &mut controls).await {
+        return record_failure_status(&dir, &mut journal, &error);
+    }
+    match PreparedRun::prepare(dir.clone(), &mut journal, services, controls).await {
+        Ok(prepared) => Box::pin(prepared.into_run(journal).finish()).await,
+        Err(error) => record_failure_status(&dir, &mut journal, &error),
+    }
+}
+
+/// Records that this process works on the run, as soon as it has a worker for it.
+async fn open_run(journal: &mut Journal, controls: &mut Controls) -> Result<(), RunError> {
     let epoch = journal.state().epoch + 1;
     let opened = Event::Run(RunEvent::RunOpened {
         epoch,
         pid: std::process::id(),
         ralph: Some(RALPH_VERSION.to_owned()),
     });
-    let approved = approved_by_resuming(&journal.state().status);
-    let preparing = Event::Run(RunEvent::StatusChanged {
+    let mut events = vec![opened];
+    events.extend(approved_by_resuming(&journal.state().status));
+    if controls.worker.is_some() {
+        // Commands that arrive during the wait belong to this process.
+        journal.append_all(std::mem::take(&mut events))?;
+        if wait_for_first_worker(journal, controls).await? == WorkerWait::Paused {
+            return Err(RunError::Paused);
+        }
+    }
+    events.push(Event::Run(RunEvent::StatusChanged {
         status: RunStatus::Preparing,
-    });
-    let events: Vec<Event> = [opened, preparing].into_iter().chain(approved).collect();
+    }));
     journal.append_all(events)?;
     if let Some(crashed) = journal.state().crash_loop() {
-        let error = RunError::CrashLoop(crashed.clone());
-        return record_failure_status(&dir, &mut journal, &error);
+        return Err(RunError::CrashLoop(crashed.clone()));
     }
-    let gate = services
-        .gate
-        .clone()
-        .map_or(GateHandle::Missing, GateHandle::Open);
-    immediate_commands::restore_allowed_hosts(&mut journal, &gate)?;
-    let controls = Controls::new(Mailbox::new(dir.commands()), interrupt, gate);
-    match PreparedRun::prepare(dir.clone(), &mut journal, services, controls).await {
-        Ok(prepared) => Box::pin(prepared.into_run(journal).finish()).await,
-        Err(error) => record_failure_status(&dir, &mut journal, &error),
-    }
+    immediate_commands::restore_allowed_hosts(journal, &controls.gate)
 }
 
 /// All parts of a run except its journal, which the preparation still writes to.
@@ -197,7 +212,8 @@ impl Run {
 
     async fn run_until_verdict(&mut self) -> Result<RunStatus, RunError> {
         load_workspace_view(&mut self.recorder, &mut self.bench, &self.pinned).await?;
-        self.recorder.set_status(RunStatus::Running)?;
+        let running = RunStatus::Running;
+        enter_status(&mut self.recorder.journal, &mut self.controls, running).await?;
         if let Some(status) = finish_approved(self).await? {
             return self.finish_with(status).await;
         }

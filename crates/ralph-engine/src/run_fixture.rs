@@ -291,5 +291,6 @@ fn services(state_dir: &StateDir, repo: &Path, replies: &[&str]) -> Services {
         git: HostGit::new(path, config, None).unwrap(),
         clock,
         redactor: Redactor::new(Vec::new()),
+        worker: None,
     }
 }

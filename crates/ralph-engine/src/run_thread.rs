@@ -46,11 +46,8 @@ pub fn spawn_run(
     let work = move || {
         // Entered for the whole thread: every task on it works for this run.
         let _run = tracing::info_span!("run", %run).entered();
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            let runtime = Builder::new_current_thread().enable_all().build()?;
-            Ok(runtime.block_on(drive(dir, journal, services, interrupt)))
-        }));
-        if sender.send(flatten(result)).is_err() {
+        let driven = block_on_isolated(drive(dir, journal, services, interrupt));
+        if sender.send(driven.and_then(|ended| ended)).is_err() {
             tracing::debug!("no task waits for the result of the run");
         }
     };
@@ -61,11 +58,14 @@ pub fn spawn_run(
     Ok(RunThread { ended })
 }
 
-fn flatten(
-    result: thread::Result<io::Result<Result<RunStatus, RunError>>>,
-) -> Result<RunStatus, RunError> {
+/// Waits for work on a runtime of this thread. A panic is returned as an error.
+pub fn block_on_isolated<T>(work: impl Future<Output = T>) -> Result<T, RunError> {
+    let result: thread::Result<io::Result<T>> = catch_unwind(AssertUnwindSafe(|| {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(runtime.block_on(work))
+    }));
     match result {
-        Ok(Ok(ended)) => ended,
+        Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => Err(RunError::Thread(error.to_string())),
         Err(panic) => Err(RunError::Thread(panic_message(&*panic))),
     }

@@ -12,6 +12,7 @@ use ralph_core::state::RunState;
 use ralph_core::task::Contract;
 
 use crate::git::HostGit;
+use crate::worker_pool::WorkerSlot;
 
 /// The services of a run, chosen by the program.
 #[derive(Clone)]
@@ -35,6 +36,8 @@ pub struct Services {
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from everything that is written.
     pub redactor: Redactor,
+    /// The run's place among the runs of this process, if their number is limited.
+    pub worker: Option<Arc<WorkerSlot>>,
 }
 
 /// Creates the model of a profile; the error is the reason why it cannot be used.

@@ -5,6 +5,7 @@
 //! - [`agent`] starts coding agents and parses their output.
 //! - [`docker`] connects to the Docker Engine.
 //! - [`download`] downloads files from URLs given by the user.
+//! - [`owner_process`] identifies processes of ralph.
 //! - [`sandbox`] runs commands and stores their files.
 //! - [`scm`] pushes branches and manages pull requests.
 //! - [`model`] answers prompts: over HTTP, from a script, or from an earlier run.
@@ -15,5 +16,6 @@ pub mod download;
 pub mod http;
 mod logged;
 pub mod model;
+pub mod owner_process;
 pub mod sandbox;
 pub mod scm;

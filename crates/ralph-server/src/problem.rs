@@ -13,6 +13,8 @@ use ralph_core::lint::LintFinding;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::supervisor::StartQuestion;
+
 /// The content type of problem details.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
@@ -39,6 +41,12 @@ pub(crate) struct Problem {
     /// The difference between the present text and the one that was sent, after a failed condition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) diff: Option<String>,
+    /// The field of the request that is invalid, or that answers the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) field: Option<String>,
+    /// The question that the request does not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) question: Option<StartQuestion>,
     /// The id of the request, which is also in the diagnostics log.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) request_id: String,
@@ -59,9 +67,18 @@ impl Problem {
             allowed: Vec::new(),
             findings: Vec::new(),
             diff: None,
+            field: None,
+            question: None,
             request_id: String::new(),
             retry_after: None,
         }
+    }
+
+    /// Adds the field of the request.
+    #[must_use]
+    pub(crate) fn with_field(mut self, field: &str) -> Self {
+        self.field = Some(field.to_owned());
+        self
     }
 
     /// Adds when to try again.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ralph_app::server::StateLock;
 use ralph_app::{App, AppError};
 use ralph_core::secret::Secret;
 use tokio::net::TcpListener;
@@ -36,6 +37,8 @@ pub struct Server {
     context: ServerContext,
     stopping: watch::Sender<bool>,
     address: ServerAddress,
+    /// Held as long as the server works with the state directory.
+    lock: StateLock,
 }
 
 /// The address of a server.

@@ -170,6 +170,17 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
+    /// Returns the value of a variable, to compare it with that of another environment.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        self.get(name)
+    }
+
+    /// Returns the names of the variables that do not come from a `.env`.
+    pub(crate) fn own_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.variables.keys().map(String::as_str);
+        names.filter(|name| !self.from_dotenv.contains(*name))
+    }
+
     /// Returns the working directory.
     pub fn working_dir(&self) -> &Path {
         &self.directory

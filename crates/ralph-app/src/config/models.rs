@@ -155,6 +155,14 @@ impl ModelProfiles {
     /// The path of the file in the project's directory.
     pub const FILE: &'static str = "config/models.yaml";
 
+    /// Returns the variables with keys that the profiles name.
+    pub(crate) fn key_variables(&self) -> Vec<String> {
+        let profiles = self.by_name.values();
+        profiles
+            .filter_map(|profile| profile.api_key_env.clone())
+            .collect()
+    }
+
     /// Returns the profiles that ship with ralph.
     pub(super) fn built_in() -> Result<ModelsFile, ConfigFileError> {
         let path = Path::new("built-in models.yaml");

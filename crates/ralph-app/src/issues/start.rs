@@ -82,6 +82,7 @@ pub(super) async fn start_run(
         planned,
         effort: options.rebuild.take(),
         unfinished_runs: UnfinishedRunPolicy::Allow,
+        on_reserved: None,
     };
     let mut progress = |progress| front_end.show_image_progress(progress);
     let run = Box::pin(prepare_start(start, app, &mut progress)).await?;

@@ -15,6 +15,6 @@ mod worker_choice;
 
 pub(crate) use commit_files::test_command_at;
 pub use inspection::{ProjectInspection, RepositoryStatus, parse_sentence};
-pub use run_task::{CreatedTask, create_for_run};
+pub use run_task::{CreatedTask, create_for_run, store_task_text};
 pub use sandbox_status::SandboxStatus;
 pub use worker_choice::{WorkerChoice, missing_worker_fix};

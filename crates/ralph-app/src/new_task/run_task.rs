@@ -84,6 +84,12 @@ pub async fn create_for_run(
     })
 }
 
+/// Stores the text of a task file in the state directory, once for each text.
+pub fn store_task_text(text: &str, app: &App) -> Result<PathBuf, AppError> {
+    let digest = Digest::compute(text.as_bytes());
+    store(text, &digest, &app.state_dir()?.tasks())
+}
+
 /// Stores a text under the id of its task and the start of a digest. Reuses a file with the same
 /// text and never overwrites another one, which the user may have edited.
 fn store(text: &str, digest: &Digest, directory: &Path) -> Result<PathBuf, AppError> {

@@ -7,6 +7,8 @@
 //! - [`Notifier`] notifies the user when a process ends its work on a run.
 //! - [`prepare_continue`] resumes a run with other budgets.
 //! - [`remove_run`] and [`collect_garbage`] remove the directories of runs.
+//! - [`continues_unattended`] names the runs that a server continues; [`pause_unattended`] pauses one that
+//!   its own thread could not pause.
 //! - [`OrphanedRuns`] finds runs whose directory is gone, [`inspect_orphan`] rebuilds one.
 //! - [`attention`] lists what a run needs from the user.
 //! - [`RunSummary`] and [`SteeringDetails`] describe a run, [`FollowedRuns`] all unfinished ones.
@@ -33,6 +35,7 @@ mod shared_objects;
 mod start;
 mod steering_details;
 mod summary;
+mod unattended_pause;
 mod unfinished_run;
 
 pub use activity_label::{action_label, activity_label, asking_label, working_label};
@@ -56,10 +59,11 @@ pub use resume::{ResumeOutcome, prepare_resume};
 pub use sandbox_details::{SandboxDetails, SandboxState, sandbox_details};
 pub use saved_plan::SavedPlan;
 pub use shared_objects::SharedObjects;
-pub use start::{PlanPreview, RunStart, plan_start, prepare_start, preview_start};
+pub use start::{OnReserved, PlanPreview, RunStart, plan_start, prepare_start, preview_start};
 pub use steering_details::{BlockedHostEntry, MessageEntry, ShownProviderTool, SteeringDetails};
 pub use summary::{
     DAMAGED, INTERRUPTED, NEEDS_UPGRADE, PullRequestSummary, RunSummary, TokenTotals,
     interrupted_hint,
 };
+pub use unattended_pause::{UnattendedPause, continues_unattended, pause_unattended};
 pub use unfinished_run::{UnfinishedRun, UnfinishedRunChoice, find_unfinished};

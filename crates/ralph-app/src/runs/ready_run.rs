@@ -1,11 +1,16 @@
 //! A run that can be driven.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use ralph_core::run::RunStatus;
+use ralph_core::event::{CommandEvent, RunEvent};
+use ralph_core::run::{Command, RunStatus};
+use ralph_core::task::RunMode;
 use ralph_engine::error::RunError;
 use ralph_engine::journal::{Journal, JournalError};
 use ralph_engine::run::{self, Services};
 use ralph_engine::store::RunDir;
+use ralph_engine::worker_pool::WorkerSlot;
 use tokio::sync::watch;
 use tracing::Instrument as _;
 
@@ -42,6 +47,29 @@ impl ReadyRun {
     /// Returns the notifier of the run's end, whose bell a front end rings.
     pub fn notifier(&self) -> &Notifier {
         &self.notifier
+    }
+
+    /// Limits the work on the run to the time in which it has this worker.
+    #[must_use]
+    pub fn with_worker(mut self, worker: WorkerSlot) -> Self {
+        self.services.worker = Some(Arc::new(worker));
+        self
+    }
+
+    /// Requests a mode for a new run, as `ralph mode` does before its first iteration.
+    pub fn request_mode(&mut self, mode: RunMode) -> Result<(), AppError> {
+        let command = Command::Mode { mode };
+        // The task has this mode already.
+        if self.journal.state().rejection_reason(&command).is_some() {
+            return Ok(());
+        }
+        self.journal.append(CommandEvent::CommandReceived {
+            id: "start".to_owned(),
+            command,
+            refused: None,
+        })?;
+        self.journal.append(RunEvent::ModeChanged { mode })?;
+        Ok(())
     }
 
     /// Adds an observer.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ralph_core::id::RunId;
 use ralph_core::image::{AgentImage, ImageEffort};
 use ralph_core::task::TaskFile;
 use ralph_engine::store::RunDir;
@@ -26,7 +27,12 @@ pub struct RunStart {
     pub effort: ImageEffort,
     /// Whether the task may have another unfinished run.
     pub unfinished_runs: UnfinishedRunPolicy,
+    /// Is called with the id of the run before its journal is created.
+    pub on_reserved: Option<Box<OnReserved>>,
 }
+
+/// Receives the id of a run that is about to be created; an error prevents the creation.
+pub type OnReserved = dyn FnOnce(&RunId) -> Result<(), AppError> + Send;
 
 /// Checks that a run can start, and completes its plan. Returns all reasons if it cannot.
 pub async fn plan_start(
@@ -105,6 +111,7 @@ async fn prepare_in(
         mut planned,
         effort,
         unfinished_runs,
+        on_reserved,
     } = start;
     let access = planned.access.take();
     let image = access.as_ref().map(|access| access.preset.image.as_str());
@@ -125,6 +132,9 @@ async fn prepare_in(
     planned
         .notices
         .extend(prune::prune_orphans(&planned.plan, providers).await);
+    if let Some(on_reserved) = on_reserved {
+        on_reserved(&planned.plan.run)?;
+    }
     let journal = create_run::create(dir, planned, unfinished_runs, providers).await?;
     pin_prices(prices.as_ref(), dir.root())?;
     Ok(ReadyRun {

@@ -10,6 +10,7 @@ use crate::controls::{Controls, PendingRequest, TimedLine};
 use crate::error::RunError;
 use crate::immediate_commands::handle_control_event;
 use crate::journal::Journal;
+use crate::worker_wait::{enter_status, wait_for_worker};
 
 /// The longest time that a session stays frozen. After it the session ends as in a sandbox that
 /// cannot be frozen: by then the provider has dropped the cache of the conversation, and the memory
@@ -45,14 +46,19 @@ pub(super) async fn hold_frozen(
         at: clock.now(),
         text: "paused by the user: the agent is frozen".to_owned(),
     });
-    let held = match set_status(journal, RunStatus::Paused(PauseReason::Person)) {
+    let paused = RunStatus::Paused(PauseReason::Person);
+    let held = match enter_status(journal, control, paused).await {
         Ok(()) => wait_for_resume(journal, control, clock, limit).await,
         Err(error) => Err(error),
     };
     // However the pause ends: a frozen process cannot be ended.
     let thawed = freezer.thaw().await;
     let end = held?;
-    set_status(journal, before)?;
+    match end {
+        FreezeEnd::Resumed => enter_status(journal, control, before).await?,
+        // The session ends and the pause continues, so it needs no worker.
+        FreezeEnd::Expired => drop(journal.append(RunEvent::StatusChanged { status: before })?),
+    }
     thawed?;
     let line = match end {
         FreezeEnd::Resumed => "resumed by the user: the agent continues",
@@ -63,11 +69,6 @@ pub(super) async fn hold_frozen(
         text: line.to_owned(),
     });
     Ok(end)
-}
-
-fn set_status(journal: &mut Journal, status: RunStatus) -> Result<(), RunError> {
-    journal.append(RunEvent::StatusChanged { status })?;
-    Ok(())
 }
 
 async fn wait_for_resume(
@@ -90,6 +91,8 @@ async fn wait_for_resume(
             journal.report_suspension()?;
         }
     }
+    // The agent works as soon as it is thawed.
+    wait_for_worker(journal, control).await?;
     Ok(FreezeEnd::Resumed)
 }
 

@@ -23,6 +23,7 @@ use crate::pause::handle_pending_input;
 use crate::run::Run;
 use crate::steps::{WAIT_POLL_INTERVAL, elapsed};
 use crate::user_commands::run_pending_commands;
+use crate::worker_wait::enter_status;
 
 /// The most failed checks that are named.
 const MAX_NAMED: usize = 20;
@@ -89,22 +90,24 @@ pub(super) async fn await_checks(run: &mut Run, head: &CommitId) -> Result<CiVer
         polls: 0,
         waited: Duration::ZERO,
     };
-    waiter.enter(run)?;
+    waiter.enter(run).await?;
     run.recorder.files.sync()?;
     let verdict = waiter.wait(run).await?;
-    run.recorder.set_status(RunStatus::Verifying)?;
+    let verifying = RunStatus::Verifying;
+    enter_status(&mut run.recorder.journal, &mut run.controls, verifying).await?;
     Ok(verdict)
 }
 
 impl CiWaiter {
     /// Records the status, with the time at which the wait ends at the latest.
-    fn enter(&self, run: &mut Run) -> Result<(), RunError> {
+    async fn enter(&self, run: &mut Run) -> Result<(), RunError> {
         let left = self.policy.timeout.saturating_sub(self.waited);
-        run.recorder.set_status(RunStatus::WaitingCi(CiWait {
+        let waiting = RunStatus::WaitingCi(CiWait {
             commit: self.commit.clone(),
             round: self.round,
             until: run.recorder.clock.now() + left,
-        }))
+        });
+        enter_status(&mut run.recorder.journal, &mut run.controls, waiting).await
     }
 
     async fn wait(&mut self, run: &mut Run) -> Result<CiVerdict, RunError> {
@@ -147,7 +150,7 @@ impl CiWaiter {
     async fn handle_requests(&self, run: &mut Run) -> Result<Option<String>, RunError> {
         if run.controls.pending == Some(PendingRequest::Pause) {
             handle_pending_input(run).await?;
-            self.enter(run)?;
+            self.enter(run).await?;
         }
         if run
             .controls

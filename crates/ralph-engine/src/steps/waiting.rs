@@ -16,6 +16,7 @@ use crate::pause::handle_pending_input;
 use crate::recorder::Recorder;
 use crate::run::Run;
 use crate::user_commands::run_pending_commands;
+use crate::worker_wait::enter_status;
 
 /// How often the countdown is recorded.
 const COUNTDOWN_INTERVAL: Duration = Duration::from_mins(5);
@@ -107,7 +108,7 @@ async fn wait_until(
     run.recorder
         .log_activity(&waiting.reason().unwrap_or_default())?;
     run.recorder.files.sync()?;
-    run.recorder.set_status(waiting)?;
+    enter_status(&mut run.recorder.journal, &mut run.controls, waiting).await?;
     run.controls.resumed = false;
     let mut last_countdown: Option<Duration> = None;
     while !run.controls.resumed
@@ -133,7 +134,7 @@ async fn wait_until(
         }
         run_pending_commands(run).await?;
     }
-    run.recorder.set_status(before)
+    enter_status(&mut run.recorder.journal, &mut run.controls, before).await
 }
 
 /// Returns the time since the start of this process, including the time in which it was suspended.

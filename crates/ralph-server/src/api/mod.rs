@@ -17,13 +17,17 @@ mod openapi_document;
 mod operations;
 mod orphans;
 mod problem_responses;
+mod queue;
 mod repositories;
 mod run;
+mod run_request;
 mod runs;
 mod sandboxes;
 mod scm;
 mod session;
 mod shares;
+mod start_run;
+mod steering;
 
 use axum::Router;
 use utoipa_axum::router::OpenApiRouter;
@@ -33,11 +37,14 @@ use crate::context::ServerContext;
 fn documented_routes() -> OpenApiRouter<ServerContext> {
     let resources = OpenApiRouter::new()
         .merge(openapi_document::routes())
+        .merge(queue::routes())
         .merge(runs::routes())
         .merge(machine::routes())
         .merge(run::routes())
         .merge(session::routes())
-        .merge(shares::routes());
+        .merge(shares::routes())
+        .merge(start_run::routes())
+        .merge(steering::routes());
     OpenApiRouter::with_openapi(openapi_document::base())
         .merge(health::routes())
         .nest("/api/v1", resources)

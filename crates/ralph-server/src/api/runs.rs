@@ -1,14 +1,10 @@
-//! `/runs`: lists and starts runs.
+//! `/runs`: lists runs.
 
-use std::path::PathBuf;
 
 use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use ralph_app::planning::RunRequest;
-use ralph_app::runs::UnfinishedRunPolicy;
-use ralph_core::image::ImageEffort;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -18,13 +14,12 @@ use utoipa_axum::routes;
 use crate::context::ServerContext;
 use crate::index::{IndexState, RunFilter};
 use crate::problem::Problem;
-use crate::supervisor::{GivenAnswers, StartRequest};
 
 /// The most runs of one response.
 const MAX_LIMIT: usize = 1000;
 
 pub(super) fn routes() -> OpenApiRouter<ServerContext> {
-    OpenApiRouter::new().routes(routes!(list, start))
+    OpenApiRouter::new().routes(routes!(list))
 }
 
 /// Which runs to return.
@@ -111,47 +106,4 @@ async fn list(
         json!(why)
     );
     Ok(([(header::CONTENT_TYPE, "application/json")], body))
-}
-
-/// A new run.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-struct NewRun {
-    /// The directory whose configuration counts, and to which `file` is relative.
-    #[schema(value_type = String)]
-    directory: PathBuf,
-    /// The task file.
-    #[schema(value_type = String)]
-    file: PathBuf,
-    /// The model instead of the task's, such as `scripted:replies.jsonl`.
-    model: Option<String>,
-    /// The sandbox provider instead of the task's.
-    sandbox: Option<String>,
-}
-
-/// Starts a run.
-#[utoipa::path(
-    post,
-    path = "/runs",
-    tag = "runs",
-    request_body = NewRun,
-    responses((status = 201, body = Value), (status = 422, body = Problem))
-)]
-async fn start(
-    State(context): State<ServerContext>,
-    Json(new): Json<NewRun>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
-    let start = StartRequest {
-        directory: new.directory,
-        request: RunRequest {
-            model: new.model,
-            sandbox: new.sandbox,
-            ..RunRequest::for_file(new.file)
-        },
-        effort: ImageEffort::Reuse,
-        unfinished_runs: UnfinishedRunPolicy::Refuse,
-        answers: GivenAnswers::default(),
-    };
-    let run = context.supervisor.start(start).await?;
-    Ok((StatusCode::CREATED, Json(json!({ "id": run }))))
 }

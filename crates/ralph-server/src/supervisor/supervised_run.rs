@@ -79,6 +79,7 @@ async fn prepare_new(start: StartRequest, app: &App) -> Result<ReadyRun, AppErro
         planned,
         effort: start.effort,
         unfinished_runs: start.unfinished_runs,
+        on_reserved: None,
     };
     Box::pin(prepare_start(start, app, &mut |_progress| {})).await
 }

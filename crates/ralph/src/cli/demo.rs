@@ -56,6 +56,7 @@ pub(super) async fn run(args: DemoArgs, context: &Context) -> Result<ExitCode, A
         planned,
         effort: ImageEffort::Reuse,
         unfinished_runs: UnfinishedRunPolicy::Allow,
+        on_reserved: None,
     };
     let (run, mode) = Box::pin(run::prepare(start, false, context)).await?;
     let plan = &run.journal().state().plan;

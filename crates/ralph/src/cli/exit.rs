@@ -37,6 +37,7 @@ impl ExitCode {
                 | PauseReason::Model { .. }
                 | PauseReason::Gutter { .. }
                 | PauseReason::TestChanges { .. }
+                | PauseReason::CrashLoop { .. }
                 | PauseReason::Broken { .. },
             )
             | RunStatus::SandboxLost => Self::Paused,

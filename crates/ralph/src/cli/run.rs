@@ -163,6 +163,7 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         } else {
             UnfinishedRunPolicy::Refuse
         },
+        on_reserved: None,
     };
     let (run, mode) = Box::pin(prepare(start, args.json, context)).await?;
     if place == ProcessPlace::Background {

@@ -194,6 +194,7 @@ impl EngineTestRun {
             git: HostGit::new(&path, config, None).unwrap(),
             clock: Self::clock(),
             redactor: Redactor::new(Vec::new()),
+            worker: None,
         }
     }
 

@@ -7,8 +7,8 @@ use ralph_core::ports::{Labels, SandboxId, SandboxSpec};
 use ralph_guest::command::SandboxName;
 use serde::de::DeserializeOwned;
 
-use super::owner_process::OwnerProcess;
 use crate::logged::logged;
+use crate::owner_process::OwnerProcess;
 
 const ID_PREFIX: &str = "docker-";
 const OBJECT_PREFIX: &str = "ralph-";

@@ -10,8 +10,7 @@
 //! ```
 //!
 //! - `provider` creates, finds and lists sandboxes; `settings` configures it, `labels` are the
-//!   labels, `owner_process` checks whether the ralph process that created a sandbox is still
-//!   alive.
+//!   labels.
 //! - `container` is the container's lifecycle, `container_spec` its configuration, `guest_volume`
 //!   the guest's volume; `prune` finds unused guest volumes.
 //! - `guest_connection` is the connection to the guest, over a socket or the container's standard
@@ -28,7 +27,6 @@ mod guest_connection;
 mod guest_socket;
 mod guest_volume;
 mod labels;
-mod owner_process;
 mod provider;
 mod prune;
 mod recovery;

@@ -20,10 +20,10 @@ use super::container::{Container, ContainerError};
 use super::guest_connection::GuestConnection;
 use super::guest_volume;
 use super::labels::{self, SANDBOX_LABEL, STATE_LABEL, SandboxLabels};
-use super::owner_process::OwnerProcess;
 use super::sandbox::DockerSandbox;
 use super::settings::{DockerSettings, DockerTransport};
 use crate::docker::{DockerEngine, DockerError, DockerInfo, go_architecture};
+use crate::owner_process::OwnerProcess;
 use crate::sandbox::egress::SandboxEgress;
 
 /// Runs sandboxes as containers of a Docker Engine.

@@ -1,4 +1,4 @@
-//! Identifies the process that created a sandbox, and checks whether it is alive.
+//! Identifies a process of ralph that owns something, and checks whether it is alive.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Identifies a process uniquely, even if its pid is reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OwnerProcess {
+pub struct OwnerProcess {
     pid: u32,
     /// The start time from the kernel, in clock ticks.
     started: Option<u64>,
@@ -20,8 +20,12 @@ pub(super) struct OwnerProcess {
 
 impl OwnerProcess {
     /// Returns the current process.
-    pub(super) fn current() -> Self {
-        let pid = std::process::id();
+    pub fn current() -> Self {
+        Self::with_pid(std::process::id())
+    }
+
+    /// Returns the process of this machine that has a process id now.
+    pub fn with_pid(pid: u32) -> Self {
         Self {
             pid,
             started: start_time(pid),
@@ -30,9 +34,14 @@ impl OwnerProcess {
         }
     }
 
+    /// Returns its process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Returns whether the process is known to have ended. Processes of other machines are unknown,
     /// and without `/proc` all processes are.
-    pub(super) fn is_dead(&self) -> bool {
+    pub fn is_dead(&self) -> bool {
         self.has_ended(&Self::current(), start_time(self.pid))
     }
 
@@ -76,11 +85,7 @@ mod tests {
             .arg("60")
             .spawn()
             .unwrap();
-        let other = OwnerProcess {
-            pid: child.id(),
-            started: start_time(child.id()),
-            ..this.clone()
-        };
+        let other = OwnerProcess::with_pid(child.id());
         assert!(!other.is_dead());
         child.kill().unwrap();
         child.wait().unwrap();
