@@ -1,6 +1,8 @@
 //! `server.json` in the state directory: how other commands of this user find a running server.
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -43,6 +45,7 @@ impl ServerRecord {
         let Some(bytes) = durable::read_if_present(&path)? else {
             return Ok(None);
         };
+        require_private(&path)?;
         let file: ServerRecordFile = serde_json::from_slice(&bytes).map_err(|error| {
             AppError::runtime(
                 format!("cannot use `{}`", path.display()),
@@ -74,6 +77,20 @@ impl ServerRecord {
     }
 }
 
+/// Refuses a record that other users can read or write: its address could be another program's.
+fn require_private(path: &Path) -> Result<(), AppError> {
+    let metadata = fs::metadata(path).map_err(StoreError::when("inspect", path))?;
+    let is_own = metadata.uid() == rustix::process::getuid().as_raw();
+    if is_own && metadata.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    Err(AppError::runtime(
+        format!("cannot use `{}`", path.display()),
+        "it is accessible to other users",
+        "end the server, remove the file, and start the server again",
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -98,9 +115,13 @@ mod tests {
         let found = ServerRecord::read(&state).unwrap().unwrap();
         assert_eq!(found.token.expose(), record.token.expose());
         assert_eq!(
-            (found.pid, found.url, found.started_at),
-            (record.pid, record.url, record.started_at)
+            (found.pid, &found.url, found.started_at),
+            (record.pid, &record.url, record.started_at)
         );
+        std::fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = ServerRecord::read(&state).unwrap_err();
+        assert_eq!(error.why, "it is accessible to other users");
+        record.write(&path).unwrap();
         std::fs::write(&path, "{").unwrap();
         assert!(ServerRecord::read(&state).is_err());
     }

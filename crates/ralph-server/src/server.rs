@@ -55,6 +55,7 @@ impl Server {
     /// Listens on the address of the options.
     pub async fn bind(app: App, mut options: ServeOptions) -> Result<Self, AppError> {
         require_encryption(&options)?;
+        let lock = StateLock::acquire(app.state_dir()?.root(), &*app.clock())?;
         let (listeners, address) = listen(&options).await?;
         let token = match options.token.take() {
             Some(token) => AccessToken::from_environment(token)?,
@@ -73,7 +74,7 @@ impl Server {
         };
         let (stopping, stop) = watch::channel(false);
         let context = ServerContext {
-            supervisor: Supervisor::new(app.clone(), options.workers),
+            supervisor: Supervisor::new(app.clone(), options.workers)?,
             index: RunIndex::new(app.clone())?,
             operations: Operations::new(app.clone()),
             poller: Poller::new(app.clone()),
@@ -94,6 +95,7 @@ impl Server {
             context,
             stopping,
             address,
+            lock,
         })
     }
 
@@ -125,6 +127,7 @@ impl Server {
             ..
         } = self.context;
         published.publish(access.token())?;
+        supervisor.resume_runs()?;
         let stopping = self.stopping;
         let serving = serve_connections(self.listeners, self.service, stopping.subscribe());
         let stopped = async {
@@ -134,12 +137,12 @@ impl Server {
                 () = end_expired_sessions(&access) => {}
             }
             stopping.send_replace(true);
-            supervisor.interrupt_all();
-            tokio::join!(operations.stop(), poller.stop());
+            tokio::join!(supervisor.shut_down(), operations.stop(), poller.stop());
         };
         let maintained = index.maintain(stopping.subscribe());
         tokio::join!(serving, stopped, maintained);
         published.remove();
+        drop(self.lock);
         Ok(())
     }
 }

@@ -6,13 +6,14 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName};
 use hyper::{Method, Request};
+use ralph_engine::store::StateDir;
 use ralph_providers::http::{HttpClient, HttpError, ProxySettings};
 use serde_json::Value;
 
-use super::server_file::ServerFile;
 use super::state_lock::LockOwner;
 use crate::app::App;
 use crate::error::{AppError, ErrorKind};
+use crate::server_record::ServerRecord;
 
 /// The timeout of a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -26,7 +27,7 @@ const MAX_RESPONSE_BYTES: usize = 16 << 20;
 /// The server of a state directory.
 pub struct ServerClient {
     http: HttpClient,
-    file: ServerFile,
+    record: ServerRecord,
 }
 
 /// The response of the server.
@@ -41,26 +42,26 @@ impl ServerClient {
     /// Returns the server of the state directory if there is one. A server that is alive and does not
     /// answer is an error.
     pub async fn find(app: &App) -> Result<Option<Self>, AppError> {
-        let root = app.environment().state_dir()?;
-        let Some(owner) = LockOwner::find(&root)? else {
+        let state = StateDir::read_only(app.environment().state_dir()?);
+        let Some(owner) = LockOwner::find(state.root())? else {
             return Ok(None);
         };
         // Without the file, the server is still starting or already ending.
-        let Some(file) = ServerFile::read(&root)? else {
+        let Some(record) = ServerRecord::read(&state)? else {
             return Ok(None);
         };
-        if file.pid != owner.pid() {
+        if u32::try_from(record.pid) != Ok(owner.pid()) {
             return Ok(None);
         }
-        app.add_secret("server token", &file.token);
+        app.add_secret("server token", &record.token);
         let http = HttpClient::new(&ProxySettings::default(), CONNECT_TIMEOUT)
-            .map_err(|error| no_answer(file.pid, error.to_string()))?;
-        let client = Self { http, file };
+            .map_err(|error| no_answer(record.pid, error.to_string()))?;
+        let client = Self { http, record };
         let health = client.send(Method::GET, "/health", (&Value::Null, None), HEALTH_TIMEOUT);
         match health.await {
             Ok(reply) if reply.status == 200 => Ok(Some(client)),
             Ok(reply) => Err(no_answer(
-                client.file.pid,
+                client.record.pid,
                 format!("its response to `/health` has the status {}", reply.status),
             )),
             Err(error) => Err(error),
@@ -68,8 +69,8 @@ impl ServerClient {
     }
 
     /// Returns the process id of the server.
-    pub fn pid(&self) -> u32 {
-        self.file.pid
+    pub fn pid(&self) -> i32 {
+        self.record.pid
     }
 
     /// Gets a resource. `path` starts with `/`.
@@ -96,11 +97,11 @@ impl ServerClient {
         (body, idempotency_key): (&Value, Option<&str>),
         timeout: Duration,
     ) -> Result<ServerReply, AppError> {
-        let failed = |why: String| no_answer(self.file.pid, why);
-        let address = format!("{}{path}", self.file.url.trim_end_matches('/'));
+        let failed = |why: String| no_answer(self.record.pid, why);
+        let address = format!("{}{path}", self.record.url.trim_end_matches('/'));
         let mut request = Request::builder().method(method).uri(address).header(
             AUTHORIZATION,
-            format!("Bearer {}", self.file.token.expose()),
+            format!("Bearer {}", self.record.token.expose()),
         );
         if let Some(key) = idempotency_key {
             request = request.header(HeaderName::from_static("idempotency-key"), key);
@@ -172,7 +173,7 @@ impl ServerReply {
     }
 }
 
-fn no_answer(pid: u32, why: String) -> AppError {
+fn no_answer(pid: i32, why: String) -> AppError {
     AppError::runtime(
         format!("the server of this state directory (pid {pid}) does not answer"),
         why,

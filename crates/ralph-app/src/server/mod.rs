@@ -1,15 +1,12 @@
 //! The server of a state directory, as files and as a peer.
 //!
 //! - [`StateLock`] makes a process the only server of a state directory.
-//! - [`ServerFile`] names the address and the token of that server.
 //! - [`ServerClient`] sends it requests, for commands that hand their run over.
 //! - [`environment`] compares the environment of a command with that of the server.
 
 mod client;
 pub mod environment;
-mod server_file;
 mod state_lock;
 
 pub use client::{ServerClient, ServerReply};
-pub use server_file::ServerFile;
 pub use state_lock::{LockOwner, StateLock};

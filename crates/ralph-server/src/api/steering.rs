@@ -147,11 +147,18 @@ async fn steer(
 ) -> Result<Json<SteerEffect>, Problem> {
     let run = run_id(&id, &context)?;
     let app = context.app.clone();
-    let sent =
-        call_app(
-            move || async move { Box::pin(steering::steer(run.as_str(), &command, &app)).await },
-        );
-    let report = sent.await?;
+    let sent = call_app(move || async move {
+        let state = app.state_dir()?.run(&run).state()?;
+        if let Some(why) = state.rejection_reason(&command) {
+            return Ok(Err(steering::refused_error(&state, &command, &why)));
+        }
+        let sent = Box::pin(steering::steer(run.as_str(), &command, &app)).await;
+        sent.map(Ok)
+    });
+    let report = sent.await?.map_err(|refused| Problem {
+        status: StatusCode::CONFLICT.as_u16(),
+        ..refused.into()
+    })?;
     Ok(Json(SteerEffect::of_report(report, &context)))
 }
 

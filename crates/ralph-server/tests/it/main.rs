@@ -7,4 +7,5 @@
 
 mod access;
 mod run;
+mod supervisor;
 mod support;

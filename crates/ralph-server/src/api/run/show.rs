@@ -22,6 +22,8 @@ pub(super) fn routes() -> OpenApiRouter<ServerContext> {
 struct ShownRun {
     #[serde(flatten)]
     details: RunDetails,
+    /// The position among the runs that wait for a worker, from 1; null if it does not wait.
+    queue_position: Option<usize>,
     /// Every command, with the reason if the run does not accept it now.
     commands: Vec<CommandAvailability>,
 }
@@ -38,9 +40,11 @@ async fn show(
     State(context): State<ServerContext>,
     Path(id): Path<String>,
 ) -> Result<Json<ShownRun>, Problem> {
-    let shown = context.with_run(id, |run| async move {
+    let supervisor = context.supervisor.clone();
+    let shown = context.with_run(id, move |run| async move {
         Ok(ShownRun {
             details: RunDetails::from_state(&run.dir, &run.state),
+            queue_position: supervisor.queue_position(run.id()),
             commands: available_commands(&run.dir, &run.state),
         })
     });
