@@ -12,7 +12,7 @@
 //! - [`planning`] completes plans, [`trust`] reviews the proposals of a repository, [`image`]
 //!   builds images.
 //! - [`runs`] starts, resumes and describes runs, [`steering`] sends them commands, [`follow`]
-//!   reads their journals while they grow.
+//!   reads their journals while they grow, [`logs`] reads parts of their logs.
 //! - [`new_task`] writes the first version of a task file.
 //! - [`issues`] claims issues, runs them and writes the results back.
 //! - [`results`] shows, merges and discards the results of a run.
@@ -25,7 +25,7 @@
 //! - [`ServerRecord`] is how commands find a running server.
 //!
 //! A module uses only modules above it in this order: `error`, `server_record`, `clock`, `format`, `tokens`,
-//! `typed_hosts`, `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `planning`, `trust`, `image`,
+//! `typed_hosts`, `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `logs`, `planning`, `trust`, `image`,
 //! `prune`, `scm`, `server`, `steering`, `results`, `runs`, `models`, `checks`, `new_task`, `inventory`, `issues`.
 
 pub mod agent;
@@ -42,6 +42,7 @@ pub mod gate;
 pub mod image;
 pub mod inventory;
 pub mod issues;
+pub mod logs;
 pub mod models;
 pub mod new_task;
 pub mod planning;

@@ -65,7 +65,7 @@ pub mod preflight;
 mod prepare;
 mod rebuild;
 mod recorder;
-mod redaction;
+pub mod redaction;
 pub mod replies;
 mod reservation;
 mod rules;

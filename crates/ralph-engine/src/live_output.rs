@@ -27,13 +27,13 @@ use crate::store::RunDir;
 pub use follower::{LiveFollower, LiveLine, LiveLineKind};
 
 /// The size limit of one iteration's live output, without the line that reports it.
-const MAX_BYTES: u64 = 8 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 /// Precedes every line of a section.
 const INDENT: &str = "  ";
 const COMMAND_HEADING: &str = "$ ";
 const AGENT_HEADING: &str = "> ";
 /// Ends the file at its size limit.
-const LIMIT_NOTICE: &str = "… the live output of an iteration ends at 8 MiB; test_output.txt has the output of commands that ended\n";
+const LIMIT_NOTICE: &str = "… the live output of an iteration ends at 64 MiB; test_output.txt has the output of commands that ended\n";
 
 /// The origin of a section.
 #[derive(Debug, Clone, Copy)]

@@ -24,7 +24,7 @@ pub(crate) fn to_line(
         if let Cow::Borrowed(_) = redactor.redact(&line) {
             return Ok(line);
         }
-        serde_json::to_string(&redact_values(redactor, serde_json::to_value(value)?))
+        serde_json::to_string(&redact_json(redactor, serde_json::to_value(value)?))
     };
     let line: serde_json::Result<String> = line();
     let line = line
@@ -41,22 +41,23 @@ pub(crate) fn to_pretty(
     path: &Path,
 ) -> Result<Vec<u8>, StoreError> {
     let text = serde_json::to_value(value)
-        .and_then(|value| serde_json::to_string_pretty(&redact_values(redactor, value)));
+        .and_then(|value| serde_json::to_string_pretty(&redact_json(redactor, value)));
     text.map(|text| printable::escape_json(&text).into_owned().into_bytes())
         .map_err(io::Error::from)
         .map_err(StoreError::when("write", path))
 }
 
-fn redact_values(redactor: &Redactor, value: Value) -> Value {
+/// Returns a value without secrets: only texts are redacted.
+pub fn redact_json(redactor: &Redactor, value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(redactor.redact(&text).into_owned()),
         Value::Array(items) => items
             .into_iter()
-            .map(|item| redact_values(redactor, item))
+            .map(|item| redact_json(redactor, item))
             .collect(),
         Value::Object(fields) => fields
             .into_iter()
-            .map(|(name, item)| (name, redact_values(redactor, item)))
+            .map(|(name, item)| (name, redact_json(redactor, item)))
             .collect(),
         other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
     }

@@ -318,6 +318,24 @@ impl RunDir {
         self.root.join("iterations").join(format!("{number}.open"))
     }
 
+    /// Returns the number of the newest open iteration.
+    pub fn newest_open_iteration(&self) -> io::Result<Option<u32>> {
+        let entries = match fs::read_dir(self.root.join("iterations")) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut newest: Option<u32> = None;
+        for entry in entries {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let number = name.strip_suffix(".open").map(str::parse);
+            if let Some(Ok(number)) = number {
+                newest = newest.max(Some(number));
+            }
+        }
+        Ok(newest)
+    }
+
     /// Returns the path of the live output of an open iteration.
     pub fn live_output(&self, number: u32) -> PathBuf {
         self.open_iteration(number).join("output.log")

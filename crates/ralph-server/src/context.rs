@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use axum::extract::FromRef;
 use ralph_app::App;
 use tokio::sync::watch;
 
 use crate::auth::{AccessControl, SessionCookie};
 use crate::fleet::Fleet;
 use crate::index::RunIndex;
+use crate::live::LiveStreams;
 use crate::operations::Operations;
 use crate::poller::Poller;
 use crate::server_file::PublishedServer;
@@ -22,12 +24,25 @@ pub(crate) struct ServerContext {
     pub(crate) operations: Operations,
     pub(crate) poller: Poller,
     pub(crate) fleet: Fleet,
+    pub(crate) live: LiveStreams,
     pub(crate) access: Arc<AccessControl>,
     pub(crate) web: Arc<WebAddress>,
     /// The entry of the server in the state directory.
     pub(crate) published: Arc<PublishedServer>,
     /// Becomes true when the server stops; streams then end.
     pub(crate) stopping: watch::Receiver<bool>,
+}
+
+impl FromRef<ServerContext> for Arc<App> {
+    fn from_ref(context: &ServerContext) -> Self {
+        context.app.clone()
+    }
+}
+
+impl FromRef<ServerContext> for LiveStreams {
+    fn from_ref(context: &ServerContext) -> Self {
+        context.live.clone()
+    }
 }
 
 /// The address of the server for browsers.

@@ -17,6 +17,7 @@ mod context;
 mod edge;
 mod fleet;
 mod index;
+mod live;
 mod operations;
 mod options;
 mod pages;

@@ -19,6 +19,7 @@ use crate::context::{ServerContext, WebAddress};
 use crate::edge::{RequestService, ServerListener, serve_connections};
 use crate::fleet::Fleet;
 use crate::index::RunIndex;
+use crate::live::{LiveStreams, StreamLimits};
 use crate::operations::Operations;
 use crate::options::ServeOptions;
 use crate::poller::Poller;
@@ -79,6 +80,7 @@ impl Server {
             operations: Operations::new(app.clone()),
             poller: Poller::new(app.clone()),
             fleet: Fleet::default(),
+            live: LiveStreams::new(app.clone(), StreamLimits::default()),
             published: Arc::new(PublishedServer::new(&app, address.local_url.clone())?),
             access,
             stopping: stop,
@@ -87,8 +89,7 @@ impl Server {
         };
         let router = api::routes().merge(pages::routes());
         let router = router.with_state(context.clone());
-        let base_path = context.web.base_path.clone();
-        let service = RequestService::new(router, guard, &context.app, base_path);
+        let service = RequestService::new(router, guard, &context);
         Ok(Self {
             listeners,
             service: Arc::new(service),
@@ -124,6 +125,7 @@ impl Server {
             index,
             operations,
             poller,
+            live,
             ..
         } = self.context;
         published.publish(access.token())?;
@@ -137,7 +139,12 @@ impl Server {
                 () = end_expired_sessions(&access) => {}
             }
             stopping.send_replace(true);
-            tokio::join!(supervisor.shut_down(), operations.stop(), poller.stop());
+            tokio::join!(
+                supervisor.shut_down(),
+                operations.stop(),
+                poller.stop(),
+                live.close()
+            );
         };
         let maintained = index.maintain(stopping.subscribe());
         tokio::join!(serving, stopped, maintained);

@@ -1,15 +1,16 @@
 //! Reads the live output of a run while another process writes it.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
 
 use super::{AGENT_HEADING, COMMAND_HEADING, INDENT, MAX_BYTES};
 use crate::store::RunDir;
 
 /// The longest incomplete line that is buffered; a longer one is returned in parts.
 const MAX_LINE_BYTES: usize = 64 << 10;
+/// The part of a long output with which a follower starts.
+const START_BYTES: u64 = 4 << 20;
 
 /// The meaning of a line of the live output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub struct LiveFollower {
 }
 
 impl LiveFollower {
-    /// Starts at the beginning of the open iteration's live output.
+    /// Starts with the open iteration's live output; if it is long, near its end.
     pub fn new(dir: &RunDir) -> Self {
         Self {
             dir: dir.clone(),
@@ -65,7 +66,10 @@ impl LiveFollower {
     pub fn read_new(&mut self) -> io::Result<Vec<LiveLine>> {
         let mut lines = Vec::new();
         self.read_file(&mut lines)?;
-        let next = self.newer_file()?;
+        let mut next = self.newer_file()?;
+        if let (None, Some(first)) = (&self.file, &mut next) {
+            skip_beginning(first)?;
+        }
         if next.is_some() {
             self.end_line(&mut lines);
             self.is_line_start = true;
@@ -137,10 +141,10 @@ impl LiveFollower {
 
     /// Opens the live output of the open iteration if it is another file than the one that is read.
     fn newer_file(&self) -> io::Result<Option<File>> {
-        let Some(path) = self.path()? else {
+        let Some(iteration) = self.dir.newest_open_iteration()? else {
             return Ok(None);
         };
-        let file = match File::open(&path) {
+        let file = match File::open(self.dir.live_output(iteration)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -154,21 +158,18 @@ impl LiveFollower {
         };
         Ok((!is_known).then_some(file))
     }
+}
 
-    fn path(&self) -> io::Result<Option<PathBuf>> {
-        let entries = match fs::read_dir(self.dir.root().join("iterations")) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let mut newest: Option<u32> = None;
-        for entry in entries {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            let number = name.strip_suffix(".open").map(str::parse);
-            if let Some(Ok(number)) = number {
-                newest = newest.max(Some(number));
-            }
-        }
-        Ok(newest.map(|number| self.dir.live_output(number)))
+/// Moves the position in a long output to a line near its end.
+fn skip_beginning(file: &mut File) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    if length <= START_BYTES {
+        return Ok(());
     }
+    let start = length - START_BYTES;
+    file.seek(SeekFrom::Start(start))?;
+    let mut line = Vec::new();
+    BufReader::new(file.take(START_BYTES)).read_until(b'\n', &mut line)?;
+    file.seek(SeekFrom::Start(start + line.len() as u64))?;
+    Ok(())
 }

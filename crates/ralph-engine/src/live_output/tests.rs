@@ -94,8 +94,9 @@ fn a_secret_is_masked_however_it_is_split() {
 fn the_size_of_an_iteration_is_limited_across_restarts() {
     let fixture = LiveFixture::new();
     let mut first = fixture.start(LiveSource::Command("yes"));
+    let line = [vec![b'y'; 1000], b"\n".to_vec()].concat();
     for _ in 0..100 {
-        first.write_redacted(&b"y\n".repeat(30_000));
+        first.write_redacted(&line.repeat(1000));
     }
     let full = fixture.text();
     assert!(full.ends_with(&format!("\n{LIMIT_NOTICE}")));
@@ -105,6 +106,12 @@ fn the_size_of_an_iteration_is_limited_across_restarts() {
     resumed.write_redacted(b"more\n");
     assert_eq!(fixture.text().len(), full.len());
     let lines = LiveFollower::new(&fixture.dir).read_new().unwrap();
+    assert!(
+        (4000..5000).contains(&lines.len()),
+        "only the end of a long output: {}",
+        lines.len()
+    );
+    assert!(lines[0].text.len() == 1000, "it starts with a whole line");
     let notices = lines
         .iter()
         .filter(|line| line.kind == LiveLineKind::Notice)

@@ -11,6 +11,7 @@ mod health;
 mod images;
 mod issues;
 mod lint;
+mod logs;
 mod machine;
 mod models;
 mod openapi_document;
@@ -28,23 +29,31 @@ mod session;
 mod shares;
 mod start_run;
 mod steering;
+mod streams;
 
 use axum::Router;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::context::ServerContext;
 
+#[cfg(test)]
+pub(crate) use logs::routes as log_routes;
+#[cfg(test)]
+pub(crate) use streams::routes as stream_routes;
+
 fn documented_routes() -> OpenApiRouter<ServerContext> {
     let resources = OpenApiRouter::new()
         .merge(openapi_document::routes())
         .merge(queue::routes())
+        .merge(logs::routes())
         .merge(runs::routes())
         .merge(machine::routes())
         .merge(run::routes())
         .merge(session::routes())
         .merge(shares::routes())
         .merge(start_run::routes())
-        .merge(steering::routes());
+        .merge(steering::routes())
+        .merge(streams::routes());
     OpenApiRouter::with_openapi(openapi_document::base())
         .merge(health::routes())
         .nest("/api/v1", resources)

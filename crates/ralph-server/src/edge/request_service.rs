@@ -9,7 +9,6 @@ use axum::extract::Request;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
-use ralph_app::App;
 use tokio::time::timeout;
 use tower_service::Service as _;
 
@@ -18,6 +17,8 @@ use super::limits::{RESPONSE_TIMEOUT, check_head};
 use super::request_body::{discard_body, read_body};
 use super::response_headers::{TransportSecurity, add_headers};
 use crate::auth::{RequestGuard, random_id};
+use crate::context::ServerContext;
+use crate::live::{CloseCode, LiveStreams, wants_websocket};
 use crate::problem::Problem;
 
 /// Serves requests: what all of them have in common.
@@ -29,10 +30,12 @@ pub(crate) struct RequestService {
     security: TransportSecurity,
     /// The path that a proxy may leave in front of each request's path.
     base_path: String,
+    live: LiveStreams,
 }
 
 impl RequestService {
-    pub(crate) fn new(router: Router, guard: RequestGuard, app: &App, base_path: String) -> Self {
+    pub(crate) fn new(router: Router, guard: RequestGuard, context: &ServerContext) -> Self {
+        let app = &context.app;
         let environment = app.environment();
         let mut directories = Vec::new();
         if let Ok(state) = app.state_dir() {
@@ -52,7 +55,8 @@ impl RequestService {
                 redactor: app.redactor(),
                 directories,
             },
-            base_path,
+            base_path: context.web.base_path.clone(),
+            live: context.live.clone(),
         }
     }
 
@@ -75,6 +79,12 @@ impl RequestService {
         parts.uri = self.without_base_path(parts.uri);
         let checked = check_head(&parts).and_then(|()| self.guard.check(&mut parts));
         if let Err(problem) = checked {
+            if problem.status == StatusCode::UNAUTHORIZED && wants_websocket(&parts.headers) {
+                let request = Request::from_parts(parts, Body::empty());
+                return Ok(self
+                    .live
+                    .refuse(request, CloseCode::NotSignedIn, "sign in first"));
+            }
             discard_body(body).await;
             return Err(problem);
         }

@@ -1,0 +1,7 @@
+//! Streams over real connections, with journals that the engine writes.
+
+mod endings;
+mod fixture;
+mod logs;
+mod output;
+mod resuming;
