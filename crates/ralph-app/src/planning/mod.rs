@@ -30,8 +30,8 @@ mod task_lint;
 pub mod worker;
 
 pub use effective_settings::{EffectiveSetting, SettingEntry, SettingSource, effective_settings};
-pub use plan::random_number;
 pub use pinned_settings::app_for_run;
+pub use plan::random_number;
 pub use plan::{PlanPurpose, PlannedRun, model_choice, plan_run, require_git};
 pub(crate) use plan::{provider_errors, resolve_model};
 pub(crate) use remote_source::find_remote;

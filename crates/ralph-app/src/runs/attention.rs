@@ -120,7 +120,9 @@ fn status_item(state: &RunState) -> Option<AttentionItem> {
                 PauseReason::TestChanges { .. } => {
                     item(AttentionKind::TestChanges, text, answers(resume()))
                 }
-                PauseReason::Broken { .. } => item(AttentionKind::Broken, text, answers(resume())),
+                PauseReason::CrashLoop { .. } | PauseReason::Broken { .. } => {
+                    item(AttentionKind::Broken, text, answers(resume()))
+                }
                 // The user or the machine paused it, and knows.
                 PauseReason::Person | PauseReason::Interrupted => None,
             }

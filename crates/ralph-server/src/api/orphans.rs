@@ -21,7 +21,7 @@ use crate::app_thread::call_app;
 use crate::context::ServerContext;
 use crate::operations::{Operation, OperationKind};
 use crate::problem::Problem;
-use crate::supervisor::GivenAnswers;
+use crate::supervisor::{GivenAnswers, RecordedQuestions};
 
 pub(super) fn routes() -> OpenApiRouter<ServerContext> {
     OpenApiRouter::new()
@@ -219,7 +219,7 @@ async fn adopt(
             }
             let asked = pending.request(&options, &app);
             let task = (pending.contract.file.as_path(), &pending.contract.task);
-            let answers = GivenAnswers::default();
+            let answers = RecordedQuestions::new(GivenAnswers::default());
             let questions = (&app, &answers as _);
             require_approval(&asked, task, ApprovalMode::Require, questions).await?;
             let handle = Arc::new(handle);

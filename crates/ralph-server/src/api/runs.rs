@@ -1,6 +1,5 @@
 //! `/runs`: lists runs.
 
-use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;

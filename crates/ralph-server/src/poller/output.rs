@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::control::Poller;
 use super::report::{PollerMessage, PollerWait};
-use crate::supervisor::GivenAnswers;
+use crate::supervisor::{GivenAnswers, RecordedQuestions};
 
 /// The number of messages that are remembered.
 const MAX_MESSAGES: usize = 100;
@@ -18,14 +18,14 @@ const MAX_MESSAGES: usize = 100;
 /// The front end of the poller: it answers no question, because no user is there.
 pub(super) struct PollerOutput {
     poller: Poller,
-    answers: GivenAnswers,
+    answers: RecordedQuestions,
 }
 
 impl PollerOutput {
     pub(super) fn new(poller: Poller) -> Self {
         Self {
             poller,
-            answers: GivenAnswers::default(),
+            answers: RecordedQuestions::new(GivenAnswers::default()),
         }
     }
 

@@ -21,4 +21,6 @@ pub(crate) use pool_supervisor::Supervisor;
 pub(crate) use prepare::{StartError, StartPreview, Started};
 pub(crate) use registry::QueueReport;
 pub(crate) use run_work::Continuation;
-pub(crate) use start_request::{GivenAnswers, StartQuestion, StartRequest, TaskSource};
+pub(crate) use start_request::{
+    GivenAnswers, RecordedQuestions, StartQuestion, StartRequest, TaskSource,
+};

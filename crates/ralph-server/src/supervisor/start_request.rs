@@ -83,13 +83,13 @@ impl StartQuestion {
 
 /// Answers the questions of a start from a request, and keeps the one that it does not answer.
 #[derive(Debug)]
-pub(super) struct RecordedQuestions {
+pub(crate) struct RecordedQuestions {
     answers: GivenAnswers,
     unanswered: Mutex<Option<StartQuestion>>,
 }
 
 impl RecordedQuestions {
-    pub(super) fn new(answers: GivenAnswers) -> Self {
+    pub(crate) fn new(answers: GivenAnswers) -> Self {
         Self {
             answers,
             unanswered: Mutex::default(),

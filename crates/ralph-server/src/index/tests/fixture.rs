@@ -283,6 +283,7 @@ fn metrics(iteration: u32) -> IterationMetrics {
 
 fn plan(run: &RunId, title: &str) -> RunPlan {
     RunPlan {
+        submodules: Vec::new(),
         run: run.clone(),
         task_id: TaskId::parse("task").unwrap(),
         title: title.to_owned(),

@@ -241,6 +241,7 @@ pub(super) fn notice(message: &str) -> Event {
 
 fn plan(run: &RunId) -> RunPlan {
     RunPlan {
+        submodules: Vec::new(),
         run: run.clone(),
         task_id: TaskId::parse("task-001").unwrap(),
         title: "Foo".into(),
