@@ -128,7 +128,7 @@ impl LogText {
     tag = "runs",
     params(
         ("id" = String, Path, description = "The id of the run."),
-        ("log" = LogName, Path, description = "The log."),
+        ("log" = inline(LogName), Path, description = "The log."),
         LogQuery
     ),
     responses(

@@ -100,18 +100,32 @@ pub(super) fn complete(mut document: OpenApiDocument) -> OpenApiDocument {
     document.components = Some(components);
     for (path, item) in &mut document.paths.paths {
         let operations = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-            &mut item.patch,
-            &mut item.head,
+            ("get", &mut item.get),
+            ("put", &mut item.put),
+            ("post", &mut item.post),
+            ("delete", &mut item.delete),
+            ("patch", &mut item.patch),
+            ("head", &mut item.head),
         ];
-        for operation in operations.into_iter().flatten() {
-            complete_operation(path, operation);
+        for (method, operation) in operations {
+            if let Some(operation) = operation {
+                operation.operation_id = Some(operation_id(method, path));
+                complete_operation(path, operation);
+            }
         }
     }
     document
+}
+
+/// Returns the name of an operation for generated clients, such as `get_runs_id_diff`. The names of the
+/// functions are not unique.
+fn operation_id(method: &str, path: &str) -> String {
+    let path = path.strip_prefix("/api/v1").unwrap_or(path);
+    let words = path
+        .split(|character: char| !character.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let words: Vec<&str> = std::iter::once(method).chain(words).collect();
+    words.join("_")
 }
 
 fn complete_operation(path: &str, operation: &mut Operation) {
@@ -177,6 +191,21 @@ mod tests {
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
+    }
+
+    #[test]
+    fn names_of_operations_are_unique() {
+        let document = serde_json::to_value(crate::openapi()).unwrap();
+        let mut names = Vec::new();
+        for item in document["paths"].as_object().unwrap().values() {
+            for operation in item.as_object().unwrap().values() {
+                names.extend(operation["operationId"].as_str().map(str::to_owned));
+            }
+        }
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!((names.len(), count > 60), (count, true));
     }
 
     #[test]

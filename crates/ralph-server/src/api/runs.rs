@@ -3,6 +3,7 @@
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
+use ralph_app::runs::RunDetails;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -61,6 +62,7 @@ impl ListQuery {
 #[derive(Debug, Serialize, ToSchema)]
 struct RunList {
     /// Newest first; each as in `ralph show --json`.
+    #[schema(value_type = Vec<RunDetails>)]
     runs: Vec<Value>,
     /// Continues the list; null at its end.
     next: Option<String>,

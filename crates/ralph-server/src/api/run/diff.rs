@@ -28,6 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<ServerContext> {
 struct DiffQuery {
     /// The changed files; `base` without it.
     #[serde(default)]
+    #[param(inline)]
     of: DiffRange,
     /// The changes of this iteration instead, committed or not.
     iteration: Option<u32>,
