@@ -48,7 +48,7 @@ pub(super) async fn run(args: &AttachArgs, context: &Context) -> Result<ExitCode
         let progress = line.wrapped(Tone::Plain, &progress_summary(&state));
         output.print_lines([&attached_line(&state), &progress])?;
     }
-    match show(&dir, mode, state.seq).await? {
+    match show(&dir, (mode, context), state.seq).await? {
         AttachEnd::Detached => {
             let run = &state.plan.run;
             let line = format!("detached: run `{run}` continues; `ralph stop {run}` ends it");
@@ -73,7 +73,11 @@ enum AttachEnd {
 }
 
 /// Shows the last records and the end of the live output, then new ones as they are written.
-async fn show(dir: &RunDir, mode: OutputMode, last_seq: u64) -> Result<AttachEnd, AppError> {
+async fn show(
+    dir: &RunDir,
+    (mode, context): (OutputMode, &Context),
+    last_seq: u64,
+) -> Result<AttachEnd, AppError> {
     let mut interrupt = signal(SignalKind::interrupt())
         .map_err(|error| AppError::runtime("cannot handle Ctrl-C", error.to_string(), ""))?;
     let is_disconnected = Arc::new(AtomicBool::new(false));
@@ -92,6 +96,7 @@ async fn show(dir: &RunDir, mode: OutputMode, last_seq: u64) -> Result<AttachEnd
         })
     };
     read_journal(&mut journal, &mut view)?;
+    view.count_from_record(context.app.clock().now());
     loop {
         // Checked before reading, so that the last records of a process are not missed.
         let is_held = dir.is_held();

@@ -143,7 +143,7 @@ fn table(entries: &[ProfileEntry]) -> Vec<StyledLine> {
         HEADER
             .iter()
             .enumerate()
-            .fold(StyledLine::new(), |line, (index, name)| {
+            .fold(StyledLine::new().cut(), |line, (index, name)| {
                 line.quiet(&pad(index, name))
             }),
     ];
@@ -151,7 +151,7 @@ fn table(entries: &[ProfileEntry]) -> Vec<StyledLine> {
         let line = row
             .iter()
             .enumerate()
-            .fold(StyledLine::new(), |line, (index, cell)| {
+            .fold(StyledLine::new().cut(), |line, (index, cell)| {
                 let tone = match index {
                     0 => Tone::Strong,
                     3 if entry.usable => Tone::Good,

@@ -111,7 +111,7 @@ pub(super) fn table(
     let columns = columns.map(|columns| columns.saturating_sub(last_column));
     shrink_task(&mut widths, columns);
     let header = header.iter().zip(widths).enumerate().fold(
-        StyledLine::new(),
+        StyledLine::new().cut(),
         |line, (column, (name, width))| {
             let is_last = column == COLUMNS - 1;
             let width = if is_last { 0 } else { width + 2 };
@@ -120,7 +120,7 @@ pub(super) fn table(
     );
     let body = rows.iter().map(|row| {
         row.iter().zip(widths).enumerate().fold(
-            StyledLine::new(),
+            StyledLine::new().cut(),
             |line, (column, (cell, width))| {
                 let last = column == COLUMNS - 1;
                 let cell = if last {

@@ -134,7 +134,8 @@ fn activity_text(run: &RunActivity, now: jiff::Timestamp) -> String {
         (Some(activity), Some(since)) => {
             let seconds = now.duration_since(since).as_secs().max(0);
             let duration = duration_text(seconds.unsigned_abs());
-            format!("{activity} ({duration})")
+            // A narrow terminal cuts the end.
+            format!("{duration} · {activity}")
         }
         (Some(_) | None, _) => run.summary.reason.clone().unwrap_or_else(|| "-".to_owned()),
     }

@@ -77,13 +77,24 @@ impl Screen {
         screen
     }
 
-    /// Writes text in place of the spinner, which continues below it with the new label.
-    pub(super) fn write(&self, text: &str, label: Option<String>) {
+    /// Writes text in place of the spinner, which continues below it with the new label. Returns whether
+    /// another operation starts.
+    pub(super) fn write(&self, text: &str, label: Option<String>) -> bool {
         let mut shared = self.lock();
         shared.write(text);
-        if shared.operation.as_ref().map(|(current, _)| current) != label.as_ref() {
+        let is_other = shared.operation.as_ref().map(|(current, _)| current) != label.as_ref();
+        if is_other {
             shared.operation = label.map(|label| (label, Instant::now()));
             shared.latest_output.clear();
+        }
+        is_other
+    }
+
+    /// Sets how long the operation in progress has been running.
+    pub(super) fn set_operation_age(&self, age: Duration) {
+        let start = Instant::now().checked_sub(age);
+        if let (Some((_, since)), Some(start)) = (&mut self.lock().operation, start) {
+            *since = start;
         }
     }
 
@@ -175,6 +186,7 @@ impl SpinnerState {
             .plain(&format!(" {label} "))
             .quiet(&elapsed)
             .quiet(&output)
+            .cut()
             .render(Colour::Used, Some(columns));
         self.frame += 1;
         let clear = clear_lines(self.drawn);
@@ -182,7 +194,7 @@ impl SpinnerState {
             self.print(&format!("{clear}{line}"));
             self.drawn = 1;
         } else {
-            let status = StyledLine::from_text("  ").quiet(&self.status);
+            let status = StyledLine::from_text("  ").quiet(&self.status).cut();
             let status = status.render(Colour::Used, Some(columns));
             self.print(&format!("{clear}{status}\n{line}"));
             self.drawn = 2;
@@ -232,6 +244,21 @@ mod tests {
             "one\n{CLEAR}\u{1b}[36m⠋\u{1b}[0m asking the model \u{1b}[2m0s\u{1b}[0m{CLEAR}two\n"
         );
         assert_eq!(output.text(), expected);
+    }
+
+    #[test]
+    fn an_earlier_operation_shows_its_whole_duration() {
+        let output = SpinnerOutput::default();
+        let screen = Screen::without_spinner(Box::new(output.clone()));
+        assert!(screen.write("", Some("make".into())));
+        assert!(!screen.write("", Some("make".into())));
+        screen.set_operation_age(Duration::from_hours(1));
+        screen.lock().draw();
+        assert!(
+            output.text().contains("make \u{1b}[2m1h 00m"),
+            "{}",
+            output.text()
+        );
     }
 
     #[test]

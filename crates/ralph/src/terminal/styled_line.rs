@@ -51,7 +51,18 @@ pub enum Colour {
 /// The columns that stay of a shortened text.
 const MIN_SHORTENED: usize = 10;
 
-/// A line of output.
+/// What happens to a line that is wider than the terminal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Overflow {
+    /// It continues below, between words.
+    #[default]
+    Continued,
+    /// Its end is left out.
+    Cut,
+}
+
+/// A line of output. If it is too long, it continues below, unless a part of it is shortened or its end
+/// is cut.
 #[derive(Debug, Clone, Default)]
 pub struct StyledLine {
     margin: Option<(Tone, &'static str)>,
@@ -60,12 +71,15 @@ pub struct StyledLine {
     shortened: Option<usize>,
     right: String,
     wrapped: Option<(Tone, String)>,
+    overflow: Overflow,
 }
 
 /// The fewest columns in which a text is wrapped beside its head; with fewer, it continues below.
 const MIN_WRAPPED: usize = 20;
 /// The indentation of a text that continues below its head.
 const BELOW: &str = "    ";
+/// The additional indentation of the continuation of a line.
+const CONTINUED: usize = 2;
 
 impl StyledLine {
     /// Creates an empty line.
@@ -113,6 +127,13 @@ impl StyledLine {
         self.span(Tone::Quiet, text)
     }
 
+    /// Leaves the end out if the line is too long, such as in a row of a table.
+    #[must_use]
+    pub fn cut(mut self) -> Self {
+        self.overflow = Overflow::Cut;
+        self
+    }
+
     /// Adds a text at the left edge, also of continuation lines.
     #[must_use]
     pub fn margin(mut self, tone: Tone, text: &'static str) -> Self {
@@ -153,10 +174,13 @@ impl StyledLine {
     }
 
     fn render_body(&self, colour: Colour, width: Option<usize>) -> String {
-        let head = self.render_left(colour, width);
         let Some((tone, text)) = &self.wrapped else {
-            return head;
+            return match width {
+                Some(width) if self.is_continued(width) => self.render_continued(colour, width),
+                Some(_) | None => self.render_left(colour, width),
+            };
         };
+        let head = self.render_left(colour, width);
         let indent = width::columns(&self.render_left(Colour::Unused, width));
         let room = width.map(|width| width.saturating_sub(indent));
         let pieces = match (room, width) {
@@ -184,6 +208,46 @@ impl StyledLine {
         format!("{head}{}", painted.join(&below))
     }
 
+    /// Returns whether the line is too long for the width and continues below.
+    fn is_continued(&self, width: usize) -> bool {
+        let spans = self.spans.iter();
+        let total: usize = spans.map(|(_, piece)| width::columns(piece)).sum();
+        self.overflow == Overflow::Continued
+            && self.shortened.is_none()
+            && total + self.reserved_columns() > width
+    }
+
+    /// Renders the line on several lines, broken between words; the continuation is indented.
+    fn render_continued(&self, colour: Colour, width: usize) -> String {
+        let right = (!self.right.is_empty()).then(|| (Tone::Quiet, format!(" ({})", self.right)));
+        let spans: Vec<&(Tone, String)> = self.spans.iter().chain(&right).collect();
+        let text: String = spans.iter().map(|(_, piece)| piece.as_str()).collect();
+        let spaces = text.len() - text.trim_start_matches(' ').len();
+        let indent = (spaces + CONTINUED).min(width / 2);
+        let mut breaks = width::line_breaks(&text, width, width - indent).into_iter();
+        let mut next_break = breaks.next();
+        let (mut rendered, mut position) = (String::new(), 0);
+        for (tone, piece) in spans {
+            let mut part = String::new();
+            for c in piece.chars() {
+                if next_break == Some(position) {
+                    if part.is_empty() {
+                        rendered.truncate(rendered.trim_end_matches(' ').len());
+                    }
+                    rendered.push_str(&paint(part.trim_end_matches(' '), *tone, colour));
+                    rendered.push('\n');
+                    rendered.push_str(&" ".repeat(indent));
+                    part.clear();
+                    next_break = breaks.next();
+                }
+                position += c.len_utf8();
+                part.push(c);
+            }
+            rendered.push_str(&paint(&part, *tone, colour));
+        }
+        rendered
+    }
+
     /// Returns a piece, shortened if it is the one that gives way in a line that is too long.
     fn fitted(&self, index: usize, piece: &str, room: Option<usize>) -> String {
         let spans = self.spans.iter();
@@ -198,13 +262,17 @@ impl StyledLine {
         }
     }
 
-    fn render_left(&self, colour: Colour, width: Option<usize>) -> String {
-        let reserved = if self.right.is_empty() {
+    /// Returns the columns of the text at the right edge.
+    fn reserved_columns(&self) -> usize {
+        if self.right.is_empty() {
             0
         } else {
             width::columns(&self.right) + 1
-        };
-        let room = width.map(|width| width.saturating_sub(reserved));
+        }
+    }
+
+    fn render_left(&self, colour: Colour, width: Option<usize>) -> String {
+        let room = width.map(|width| width.saturating_sub(self.reserved_columns()));
         let mut text = String::new();
         let mut used = 0;
         for (index, (tone, piece)) in self.spans.iter().enumerate() {
@@ -250,10 +318,36 @@ mod tests {
             .right_aligned("12s");
         assert_eq!(line.render(Colour::Unused, None), "abcd efgh (12s)");
         assert_eq!(line.render(Colour::Unused, Some(16)), "abcd efgh    12s");
+        assert_eq!(line.render(Colour::Unused, Some(12)), "abcd efgh\n  (12s)");
+        let line = line.cut();
         assert_eq!(line.render(Colour::Unused, Some(12)), "abcd ef… 12s");
         assert_eq!(
             line.render(Colour::Used, Some(9)),
             "ab\u{1b}[31mcd…\u{1b}[0m \u{1b}[2m12s\u{1b}[0m"
+        );
+    }
+
+    #[test]
+    fn a_long_line_continues_below_unless_it_is_cut() {
+        let line = StyledLine::from_text("  pull request ")
+            .strong("#1 of a long title")
+            .span(Tone::Good, " (merged)");
+        assert_eq!(
+            line.render(Colour::Unused, Some(24)),
+            "  pull request #1 of a\n    long title (merged)"
+        );
+        assert_eq!(
+            line.render(Colour::Used, Some(24)),
+            "  pull request \u{1b}[1m#1 of a\u{1b}[0m\n    \u{1b}[1mlong title\u{1b}[0m\u{1b}[32m (merged)\u{1b}[0m"
+        );
+        let cut = line.clone().cut().render(Colour::Unused, Some(24));
+        assert_eq!(cut, "  pull request #1 of a …");
+        let wide = "  pull request #1 of a long title (merged)";
+        assert_eq!(line.render(Colour::Unused, Some(42)), wide);
+        let address = StyledLine::from_text("at file:///a/very/long/path");
+        assert_eq!(
+            address.render(Colour::Unused, Some(12)),
+            "at\n  file:///a/\n  very/long/\n  path"
         );
     }
 

@@ -1,7 +1,9 @@
 //! Shows a run while it progresses, record by record.
 
 use std::io::Write;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use ralph_app::runs::activity_label;
 use ralph_core::event::{Event, JournalRecord, RunEvent};
 use ralph_core::printable;
@@ -39,6 +41,8 @@ pub enum OutputMode {
 pub struct RunView {
     mode: OutputMode,
     screen: Screen,
+    /// When the operation in progress started, according to its record.
+    operation_since: Option<Timestamp>,
 }
 
 impl RunView {
@@ -52,7 +56,21 @@ impl RunView {
             | OutputMode::Plain
             | OutputMode::Json => Screen::without_spinner(out),
         };
-        Self { mode, screen }
+        Self {
+            mode,
+            screen,
+            operation_since: None,
+        }
+    }
+
+    /// Counts the duration of the operation in progress from the time of its record, for records that
+    /// were written before they are shown.
+    pub fn count_from_record(&self, now: Timestamp) {
+        if let Some(since) = self.operation_since {
+            let seconds = now.duration_since(since).as_secs().max(0);
+            self.screen
+                .set_operation_age(Duration::from_secs(seconds.unsigned_abs()));
+        }
     }
 
     /// Shows one record; `state` is the state of the run after it.
@@ -67,7 +85,9 @@ impl RunView {
                 let text = render(record, state, style, Colour::Used, Some(columns));
                 self.screen
                     .set_status(lines::budgets::progress_summary(state));
-                self.screen.write(&text, activity_label(record, state));
+                if self.screen.write(&text, activity_label(record, state)) {
+                    self.operation_since = Some(record.at);
+                }
             }
             OutputMode::Uncoloured(width) => {
                 let columns = width.columns();

@@ -41,6 +41,44 @@ pub fn wrap(text: &str, max: usize) -> Vec<String> {
     pieces
 }
 
+/// Returns the positions at which a sanitized text continues on another line: the first line has
+/// `first` columns, the others have `others`. A line is broken between words if possible.
+pub fn line_breaks(text: &str, first: usize, others: usize) -> Vec<usize> {
+    let mut breaks = Vec::new();
+    let (mut room, mut used) = (first.max(2), 0);
+    let mut word_start = None;
+    let mut used_before_word = 0;
+    for (position, c) in text.char_indices() {
+        let columns = char_columns(c);
+        if c == ' ' {
+            word_start = None;
+        } else {
+            if word_start.is_none() {
+                word_start = Some(position);
+                used_before_word = used;
+            }
+            if used + columns > room {
+                let start = word_start.unwrap_or(position);
+                let is_first_word = text[breaks.last().copied().unwrap_or(0)..start]
+                    .trim()
+                    .is_empty();
+                let at = if is_first_word { position } else { start };
+                used -= if is_first_word {
+                    used
+                } else {
+                    used_before_word
+                };
+                breaks.push(at);
+                room = others.max(2);
+                word_start = Some(at);
+                used_before_word = 0;
+            }
+        }
+        used += columns;
+    }
+    breaks
+}
+
 /// Breaks a word that is wider than a whole line.
 fn split_word(word: &str, max: usize) -> Vec<String> {
     let mut parts = vec![String::new()];

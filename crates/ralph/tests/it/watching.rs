@@ -130,7 +130,7 @@ fn top_lists_the_unfinished_runs_of_all_repositories() {
     let start = Instant::now();
     let listed = loop {
         let listed = project.ralph(&["top"]).expect(0);
-        if listed.stdout.contains("sleep 600 (") {
+        if listed.stdout.contains("s · run sleep 600") {
             break listed;
         }
         assert!(start.elapsed() < WAIT_TIMEOUT, "{}", listed.stdout);
@@ -139,7 +139,7 @@ fn top_lists_the_unfinished_runs_of_all_repositories() {
     let lines: Vec<&str> = listed.stdout.lines().collect();
     assert_eq!(lines.len(), 3, "{}", listed.stdout);
     assert!(lines[1].contains("running"), "{}", lines[1]);
-    assert!(lines[1].contains("sleep 600 ("), "{}", lines[1]);
+    assert!(lines[1].contains("s · run sleep 600"), "{}", lines[1]);
     assert!(
         lines[2].contains("the model asks: which port?"),
         "{}",

@@ -226,7 +226,7 @@ fn tail_lines(tail: &str) -> Vec<StyledLine> {
     let from = lines.len().saturating_sub(TAIL_LINES);
     lines[from..]
         .iter()
-        .map(|line| StyledLine::from_text("    ").quiet("│ ").quiet(line))
+        .map(|line| StyledLine::from_text("    ").quiet("│ ").quiet(line).cut())
         .collect()
 }
 

@@ -453,9 +453,10 @@ fn next_steps(state: &RunState) -> Vec<String> {
                 Some(_) => "answers and continues it",
                 None => "continues it with a hint",
             };
-            vec![format!(
-                "`ralph answer {run} TEXT` {what}, `ralph resume {run}` continues it as it is"
-            )]
+            vec![
+                format!("`ralph answer {run} TEXT` {what}"),
+                format!("`ralph resume {run}` continues it as it is"),
+            ]
         }
         RunStatus::Paused(_) | RunStatus::SandboxLost => {
             vec![format!("`ralph resume {run}` continues it")]

@@ -12,5 +12,8 @@ pub fn live_line(line: &LiveLine) -> StyledLine {
         LiveLineKind::CommandOutput | LiveLineKind::AgentOutput => "| ",
         LiveLineKind::Notice => "",
     };
-    StyledLine::from_text("    ").quiet(mark).quiet(&line.text)
+    StyledLine::from_text("    ")
+        .quiet(mark)
+        .quiet(&line.text)
+        .cut()
 }

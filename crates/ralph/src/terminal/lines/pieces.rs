@@ -42,7 +42,7 @@ pub(super) fn quiet_line(text: &str) -> StyledLine {
 
 /// Creates a line of low importance that is cut if it is too long, or that has a right edge.
 pub(super) fn short_quiet_line(text: &str) -> StyledLine {
-    StyledLine::from_text("  ").quiet(text)
+    StyledLine::from_text("  ").quiet(text).cut()
 }
 
 /// Creates a line with a name and a value.
@@ -93,7 +93,8 @@ pub(super) fn heading_lines(title: &str, style: Style) -> Vec<StyledLine> {
     let line = StyledLine::new()
         .span(Tone::Accent, "── ")
         .strong(title)
-        .span(Tone::Accent, &format!(" {rule}"));
+        .span(Tone::Accent, &format!(" {rule}"))
+        .cut();
     vec![StyledLine::new(), line]
 }
 

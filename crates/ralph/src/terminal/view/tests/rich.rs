@@ -179,8 +179,8 @@ fn the_last_block_shows_the_outcome_and_the_next_step() {
 <33>┃ </>           one of the README, or the long one of the tests?
 <33>┃ </>  0 of 2 boxes checked off
 <33>┃ </>  <2>0 iterations · 2.0s · 0 tokens · $0.00</>
-<33>┃ </>  <36>`ralph answer 260301-100000-0001 TEXT` answers and continues it, `ralph</>
-<33>┃ </>  <36>resume 260301-100000-0001` continues it as it is</>
+<33>┃ </>  <36>`ralph answer 260301-100000-0001 TEXT` answers and continues it</>
+<33>┃ </>  <36>`ralph resume 260301-100000-0001` continues it as it is</>
 
 <31>┃ </><31>✗ failed</> — the budget `max_cost_usd_estimate` is used up
 <31>┃ </>  0 of 2 boxes checked off
