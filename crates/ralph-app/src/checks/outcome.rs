@@ -47,6 +47,22 @@ impl CheckOutcome {
         Self::Failed(vec![AppError::runtime(what, "", fix)])
     }
 
+    /// Returns the outcome without the errors of earlier checks, and adds its own to them.
+    #[must_use]
+    pub fn without(self, reported: &mut Vec<AppError>) -> Self {
+        let Self::Failed(errors) = self else {
+            return self;
+        };
+        let (known, new): (Vec<_>, Vec<_>) = errors
+            .into_iter()
+            .partition(|error| reported.contains(error));
+        reported.extend(new.iter().cloned());
+        match known.first() {
+            Some(error) if new.is_empty() => Self::NotRun(error.what.clone()),
+            Some(_) | None => Self::Failed(new),
+        }
+    }
+
     /// Returns the outcome with secrets redacted: typed or configured text may contain one.
     #[must_use]
     pub fn redacted(self, redactor: &Redactor) -> Self {

@@ -33,7 +33,7 @@ pub use effective_settings::{EffectiveSetting, SettingEntry, SettingSource, effe
 pub use pinned_settings::app_for_run;
 pub use plan::random_number;
 pub use plan::{PlanPurpose, PlannedRun, model_choice, plan_run, require_git};
-pub(crate) use plan::{provider_errors, resolve_model};
+pub(crate) use plan::{preview_read_only, provider_errors, resolve_model};
 pub(crate) use remote_source::find_remote;
 pub use request::{IssueRequest, RunRequest, TASK_FILE};
 pub use sandbox_choice::{configured_provider, unavailable_sandbox};

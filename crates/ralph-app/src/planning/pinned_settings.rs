@@ -14,7 +14,7 @@ use crate::error::AppError;
 /// the journal stores none; such a profile is read from the configuration when it is chosen.
 pub(crate) fn pin_settings(app: &App) -> Result<PinnedSettings, AppError> {
     let redactor = app.redactor();
-    let (mut profiles, doctor_profile) = app.models()?.pinned_profiles()?;
+    let (mut profiles, doctor_profile) = app.providers_read_only()?.models.pinned_profiles()?;
     profiles.retain(|name, choice| {
         let text = format!("{choice:?}");
         let is_clean = *redactor.redact(&text) == *text;

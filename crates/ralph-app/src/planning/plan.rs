@@ -63,9 +63,40 @@ pub async fn plan_run(
     app.load_model_keys().await?;
     // After the login, so that the redactor knows its credential.
     let providers = app.providers()?;
+    let git = providers.git()?;
+    let app = (app, &providers, &git);
+    plan_with(request, (file, task), access, app, purpose).await
+}
+
+/// Completes a plan that is only checked, without creating the state directory.
+pub(crate) async fn preview_read_only(
+    request: &RunRequest,
+    (file, task): (PathBuf, TaskFile),
+    app: &App,
+) -> Result<PlannedRun, AppError> {
+    let purpose = PlanPurpose::Preview;
+    let access = worker::agent_for_run(request, &task.contract, app, purpose).await?;
+    let providers = app.providers_read_only()?;
+    let app = (app, &providers, &app.git_read_only());
+    plan_with(request, (file, task), access, app, purpose).await
+}
+
+async fn plan_with(
+    request: &RunRequest,
+    (file, task): (PathBuf, TaskFile),
+    access: Option<AgentAccess>,
+    (app, providers, git): (&App, &Providers, &HostGit),
+    purpose: PlanPurpose,
+) -> Result<PlannedRun, AppError> {
     let parts = (file.as_path(), &task);
-    let (plan, choice, notices, remote) =
-        complete(request, parts, access.as_ref(), (app, &providers), purpose).await?;
+    let (plan, choice, notices, remote) = complete(
+        request,
+        parts,
+        access.as_ref(),
+        (app, providers, git),
+        purpose,
+    )
+    .await?;
     host_checks::require_usable(&task.contract, &plan)?;
     secrets::refuse_in_plan(&plan, &providers.redactor)?;
     Ok(PlannedRun {
@@ -86,11 +117,10 @@ async fn complete(
     request: &RunRequest,
     (file, task): (&Path, &TaskFile),
     access: Option<&AgentAccess>,
-    (app, providers): (&App, &Providers),
+    (app, providers, git): (&App, &Providers, &HostGit),
     purpose: PlanPurpose,
 ) -> Result<CompletedPlan, AppError> {
-    let git = providers.git()?;
-    require_git(&git).await?;
+    require_git(git).await?;
     refuse_secrets(request, task, providers)?;
     let contract = &task.contract;
     let agent = network::agent_plan(access, request, app)?;
@@ -100,14 +130,14 @@ async fn complete(
     require_sandbox(request, task, &*provider, app, purpose).await?;
     let choice = model_for_plan(request, task, agent.as_ref(), (app, providers), purpose)?;
     fallback_agent::require_common_image(access, container.as_ref())?;
-    let source = find_source(request, (file, task), access, (&git, app), purpose).await?;
-    let branch = branch_for_run(task, &source, &git, (app, providers)).await?;
+    let source = find_source(request, (file, task), access, (git, app), purpose).await?;
+    let branch = branch_for_run(task, &source, git, (app, providers)).await?;
     let source_host = source.remote.as_ref();
-    let network = network::plan_for_run(&sandbox, access, &source, &git, app);
+    let network = network::plan_for_run(&sandbox, access, &source, git, app);
     let (network, unused_list_notice) = network.await?.unzip();
-    let setup = setup::plan_setup(contract, &source, network.as_ref(), &git, app).await?;
-    let mut notices = source.notices(&git, file).await;
-    let submodules = source.readable_submodules(&git).await;
+    let setup = setup::plan_setup(contract, &source, network.as_ref(), git, app).await?;
+    let mut notices = source.notices(git, file).await;
+    let submodules = source.readable_submodules(git).await;
     notices.extend(access_notices(access));
     let others = [
         unused_list_notice.flatten(),

@@ -211,6 +211,12 @@ fn regular_files(path: &Path) -> Vec<PathBuf> {
     let candidates = if path.is_dir() {
         let entries = available(fs::read_dir(path)).into_iter().flatten();
         let paths = entries.filter_map(available).map(|entry| entry.path());
+        // apt ignores files with other endings.
+        let is_used = |path: &PathBuf| {
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            matches!(ending, Some("list" | "sources"))
+        };
+        let paths = paths.filter(is_used);
         let mut paths: Vec<PathBuf> = paths.take(MAX_SOURCE_FILES).collect();
         paths.sort();
         paths

@@ -12,7 +12,7 @@ use crate::agent::{AgentAccess, find_credential, login_from_credential, require_
 use crate::app::App;
 use crate::error::AppError;
 use crate::planning::{PlanPurpose, RunRequest};
-use crate::tokens::{AgentName, AuthMode, FoundToken, StoreSelection, TokenError, TokenStorage};
+use crate::tokens::{AgentName, AuthMode, FoundToken, TokenError, TokenStorage};
 
 /// The fix for an unknown agent.
 pub const UNKNOWN_AGENT_HINT: &str = "use one of these, or define it in your own agents.toml";
@@ -167,7 +167,7 @@ async fn access_without_fallback(plan: &AgentPlan, app: &App) -> Result<AgentAcc
     let preset = preset_for_plan(plan, app)?;
     require_model(&preset, plan.model.as_deref())?;
     let wanted = plan.auth.as_deref().and_then(parse_auth_mode);
-    let found = find_credential(&preset, wanted, &app.tokens(StoreSelection::All)?).await?;
+    let found = find_credential(&preset, wanted, &app.tokens_read_only()?).await?;
     let mut model = plan.model.clone();
     let login = match found {
         None => None,

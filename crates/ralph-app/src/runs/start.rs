@@ -41,12 +41,29 @@ pub async fn plan_start(
     app: &App,
 ) -> Result<PlannedRun, AppError> {
     let StartFindings { errors, notices } = Box::pin(check_start(request, app)).await;
-    if let Some(error) = AppError::combine(errors) {
-        return Err(error);
+    if !errors.is_empty() {
+        let plan_error = Box::pin(plan_error(request, task.clone(), app)).await;
+        let others = plan_error.filter(|error| !errors.contains(error));
+        if let Some(error) = AppError::combine(errors.into_iter().chain(others)) {
+            return Err(error);
+        }
     }
     let mut planned = planning::plan_run(request, task, app, PlanPurpose::Start).await?;
     planned.notices.extend(notices);
     Ok(planned)
+}
+
+/// Returns the error of a plan whose checks failed already. Sends no requests to a source host.
+async fn plan_error(
+    request: &RunRequest,
+    task: (PathBuf, TaskFile),
+    app: &App,
+) -> Option<AppError> {
+    if SourceRepository::is_remote(request, &task.1) {
+        return None;
+    }
+    let planned = planning::plan_run(request, task, app, PlanPurpose::Preview).await;
+    planned.err()
 }
 
 /// A plan that is only shown, and everything that prevents its start.
@@ -79,7 +96,11 @@ pub async fn preview_start(
             }
             None
         }
-        Err(error) => return Err(error),
+        Err(error) => {
+            let others = missing.into_iter().filter(|other| *other != error);
+            let all = [error.clone()].into_iter().chain(others);
+            return Err(AppError::combine(all).unwrap_or(error));
+        }
     };
     Ok(PlanPreview { planned, missing })
 }

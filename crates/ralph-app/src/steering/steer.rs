@@ -136,7 +136,7 @@ async fn apply_without_process(
         | OfflineCommand::Executed
         | OfflineCommand::CallsModel => {
             return Err(AppError::refused(
-                format!("cannot {} run `{id}`", command.verb()),
+                format!("cannot {}", attempt(command, id)),
                 "no process works on it",
                 format!("continue it with `ralph resume {id}`"),
             ));
@@ -217,28 +217,33 @@ async fn kill_leftover_commands(state: &RunState, app: &App) -> Result<(), AppEr
     })
 }
 
-/// Returns the error of a command that the status or the mode of a run does not permit.
-pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError {
-    let id = &state.plan.run;
-    let what = match command {
-        Command::AllowHost { host } => format!("cannot allow `{host}` for run `{id}`"),
-        Command::Message { .. } => format!("cannot send run `{id}` a message"),
-        Command::Task { .. } => format!("cannot change the task of run `{id}`"),
-        Command::Mode { .. } => format!("cannot change the mode of run `{id}`"),
-        Command::Edit(edit) => format!("cannot edit `{}` of run `{id}`", edit.path),
+/// Describes what a command does to a run, such as `add a note to run 260301-100000-0001`.
+fn attempt(command: &Command, id: &RunId) -> String {
+    match command {
+        Command::AllowHost { host } => format!("allow `{host}` for run `{id}`"),
+        Command::Message { .. } => format!("send run `{id}` a message"),
+        Command::Task { .. } => format!("change the task of run `{id}`"),
+        Command::Mode { .. } => format!("change the mode of run `{id}`"),
+        Command::Profile { .. } => format!("change the model profile of run `{id}`"),
+        Command::Note(_) => format!("add a note to run `{id}`"),
+        Command::Guardrail(_) => format!("add a guardrail to run `{id}`"),
+        Command::Edit(edit) => format!("edit `{}` of run `{id}`", edit.path),
+        Command::Apply => format!("apply the report of run `{id}`"),
+        Command::Debug { id: name } => format!("start the command `{name}` in run `{id}`"),
         Command::Pause
         | Command::Resume
         | Command::Rotate
         | Command::Stop
-        | Command::Profile { .. }
-        | Command::Note(_)
-        | Command::Guardrail(_)
         | Command::Diagnose
-        | Command::Apply
-        | Command::Debug { .. }
         | Command::Answer { .. }
-        | Command::Limits(_) => format!("cannot {} run `{id}`", command.verb()),
-    };
+        | Command::Limits(_) => format!("{} run `{id}`", command.verb()),
+    }
+}
+
+/// Returns the error of a command that the status or the mode of a run does not permit.
+pub fn refused_error(state: &RunState, command: &Command, why: &str) -> AppError {
+    let id = &state.plan.run;
+    let what = format!("cannot {}", attempt(command, id));
     AppError::refused(
         what,
         why,

@@ -86,10 +86,21 @@ pub(super) fn slug(title: &str) -> String {
         } else if !slug.is_empty() && !slug.ends_with('-') {
             slug.push('-');
         }
-        if slug.len() == MAX_SLUG_CHARS {
+        if slug.len() > MAX_SLUG_CHARS {
             break;
         }
     }
+    let slug = match slug
+        .get(..MAX_SLUG_CHARS)
+        .filter(|_| slug.len() > MAX_SLUG_CHARS)
+    {
+        // A word that does not fit is left out, unless it is the only one.
+        Some(start) if !slug.ends_with('-') => {
+            start.rsplit_once('-').map_or(start, |(words, _)| words)
+        }
+        Some(start) => start,
+        None => &slug,
+    };
     let slug = slug.trim_end_matches('-');
     if slug.is_empty() { "work" } else { slug }.to_owned()
 }

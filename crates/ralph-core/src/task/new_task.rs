@@ -190,7 +190,19 @@ impl NewTask {
                 "installs the dependencies before the work and before each check:",
             );
             push_comment(front, &format!("setup_command: {}", quoted(command)));
+            if let Some(test) = self.test_in_virtual_environment(command) {
+                push_comment(front, "with it, the tests need its programs:");
+                push_comment(front, &format!("test_command: {}", quoted(&test)));
+            }
         }
+    }
+
+    /// Returns the test command with the Python of the virtual environment that set-up creates.
+    fn test_in_virtual_environment(&self, setup: &str) -> Option<String> {
+        let test = &self.test_commands.first()?.command;
+        let arguments = test.strip_prefix("python3 ")?;
+        let is_created = setup.contains("-m venv .venv");
+        is_created.then(|| format!(".venv/bin/python {arguments}"))
     }
 
     fn push_tests(&self, front: &mut String) {

@@ -101,6 +101,28 @@ fn each_pattern_scores_exactly() {
 }
 
 #[test]
+fn the_run_switches_to_the_fallback_profile_of_the_environment() {
+    let script: Vec<Value> = std::iter::once(report())
+        .chain((0..5).map(|_| stuck()))
+        .chain([finish()])
+        .collect();
+    let project = Project::new()
+        .set("max_iterations", "9")
+        .env("RALPH_FALLBACK_MODEL_PROFILE", "strong")
+        .script(&script);
+    let strong = format!(
+        "profiles:\n  strong:\n    litellm_model: {:?}\n    max_output_tokens: 16384\n",
+        project.model()
+    );
+    project.configure("models.yaml", &strong);
+    project.run().expect(0);
+    assert_eq!(steps(&project), ["3 rotate", "4 fallback", "5 doctor"]);
+    let log = project.file("activity.log");
+    assert!(log.contains("now using profile `strong`"), "{log}");
+    assert_eq!(project.show()["profile"], "strong");
+}
+
+#[test]
 fn the_ladder_is_climbed_and_the_run_recovers() {
     let script: Vec<Value> = std::iter::once(report())
         .chain((0..5).map(|_| stuck()))

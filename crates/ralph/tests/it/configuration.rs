@@ -224,6 +224,10 @@ fn a_run_never_delivers_a_protected_branch() {
             "{line}"
         );
     }
+    let model = project.model();
+    let checked = project.ralph(&["preflight", "--model", &model]).expect(1);
+    let line = "  FAIL: plan — branch `release/next` is protected: ";
+    assert!(checked.stdout.contains(line), "{}", checked.stdout);
     assert_eq!(project.git(&["branch", "--list", "release/*"]), "");
 }
 

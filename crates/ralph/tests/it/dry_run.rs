@@ -83,6 +83,9 @@ fn a_task_that_the_linter_rejects_or_a_missing_repository_has_no_plan() {
     let project = Project::new().set("base_branch", "nowhere");
     let refused = project
         .ralph(&["run", "--dry-run", "--model", "zai/glm-4.7"])
-        .expect(1);
-    assert!(refused.stderr.contains("nowhere"), "{}", refused.stderr);
+        .expect(2);
+    let lines: Vec<&str> = refused.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", refused.stderr);
+    assert!(lines[0].contains("nowhere"), "{}", refused.stderr);
+    assert!(lines[1].contains("ZAI_API_KEY"), "{}", refused.stderr);
 }

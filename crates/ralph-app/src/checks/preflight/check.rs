@@ -20,6 +20,7 @@ pub(super) enum PreflightCheck {
     Network,
     Sandbox,
     Image,
+    Plan,
     Disk,
 }
 
@@ -30,14 +31,14 @@ pub(super) enum StartEffect {
     Refuse,
     /// The run starts with a notice.
     Warn,
-    /// The start has a step of its own for this: it lints the task, asks for approval, or builds the
-    /// image.
+    /// The start has a step of its own for this: it lints the task, asks for approval, builds the
+    /// image, or completes the plan.
     OwnStep,
 }
 
 impl PreflightCheck {
     /// All checks, in the order of the report.
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Git,
         Self::State,
         Self::Settings,
@@ -51,6 +52,7 @@ impl PreflightCheck {
         Self::Network,
         Self::Sandbox,
         Self::Image,
+        Self::Plan,
         Self::Disk,
     ];
 
@@ -70,6 +72,7 @@ impl PreflightCheck {
             Self::Network => "network",
             Self::Sandbox => "sandbox",
             Self::Image => "image",
+            Self::Plan => "plan",
             Self::Disk => "disk space",
         }
     }
@@ -90,6 +93,7 @@ impl PreflightCheck {
             Self::Network => network::check_gate(context).await,
             Self::Sandbox => Some(sandbox::check_provider(context).await),
             Self::Image => sandbox::check_image(context).await,
+            Self::Plan => project::check_plan(context).await,
             Self::Disk => Some(machine::check_disk(context)),
         }
     }
@@ -108,7 +112,7 @@ impl PreflightCheck {
             | Self::Network
             | Self::Sandbox => StartEffect::Refuse,
             Self::Disk => StartEffect::Warn,
-            Self::Task | Self::Trust | Self::Image => StartEffect::OwnStep,
+            Self::Task | Self::Trust | Self::Image | Self::Plan => StartEffect::OwnStep,
         }
     }
 
@@ -130,6 +134,7 @@ impl PreflightCheck {
             | Self::Fallback
             | Self::Model
             | Self::Sandbox
+            | Self::Plan
             | Self::Disk => None,
         }
     }

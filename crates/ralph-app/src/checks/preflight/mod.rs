@@ -66,9 +66,10 @@ pub async fn run_preflight(
     checks: &mut dyn CheckSink,
 ) -> Result<(), AppError> {
     let context = PreflightContext::load(file, request, app).await;
+    let mut reported = Vec::new();
     for check in PreflightCheck::ALL {
         match check.run(&context).await {
-            Some(outcome) => checks.add(check.name(), outcome)?,
+            Some(outcome) => checks.add(check.name(), outcome.without(&mut reported))?,
             None => {
                 if let Some(why) = check.skip_reason() {
                     checks.note(why.to_owned())?;

@@ -3,6 +3,7 @@
 use ralph_core::lint::LintSeverity;
 use ralph_core::ports::ProviderProblem;
 
+use super::machine;
 use super::preflight_context::{PreflightContext, PreflightTask, PreflightWorker};
 use crate::checks::CheckOutcome;
 use crate::error::AppError;
@@ -79,6 +80,28 @@ pub(super) async fn check_repository(context: &PreflightContext<'_>) -> Option<C
                 )),
             }
         }
+        Err(error) => error.into(),
+    })
+}
+
+/// Checks that the task, the repository and the settings result in a plan. A missing key, credential or
+/// engine does not matter here. Returns `None` without a usable task, and for a repository on a source
+/// host, whose plan needs requests.
+pub(super) async fn check_plan(context: &PreflightContext<'_>) -> Option<CheckOutcome> {
+    let file = context.task.as_ref()?;
+    let task = context.usable_task()?;
+    if SourceRepository::is_remote(&context.request, task) {
+        return None;
+    }
+    if machine::check_state_dir(context).is_failure() {
+        return Some(CheckOutcome::NotRun(
+            "the state directory cannot be used".into(),
+        ));
+    }
+    let task = (file.path.clone(), task.clone());
+    let planned = planning::preview_read_only(&context.request, task, context.app).await;
+    Some(match planned {
+        Ok(planned) => CheckOutcome::Passed(format!("branch `{}`", planned.plan.branch)),
         Err(error) => error.into(),
     })
 }

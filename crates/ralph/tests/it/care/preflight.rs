@@ -66,8 +66,9 @@ fn a_complete_project_passes_and_nothing_is_created() {
   note: this sandbox provider does not restrict the network access of commands
   PASS: sandbox — local: no isolation: commands run as you; state directory hidden: [..]; memory 8 GiB[..]
   note: this sandbox provider needs no image
+  PASS: plan — branch `ralph/task/make-two-files`
   PASS: disk space — `[ROOT]/home` has [..] GiB free
-ralph: preflight complete — all 8 checks passed
+ralph: preflight complete — all 9 checks passed
 
 "]]
     );

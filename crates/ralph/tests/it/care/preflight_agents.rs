@@ -64,7 +64,7 @@ fn a_missing_token_is_reported_with_the_command_that_stores_one() {
   FAIL: credential — no token found for agent claude — run: ralph store-token
   PASS: model — `claude` chooses one itself
   PASS: network — the agent's model calls go through the gate; its other connections are not restricted
-ralph: preflight complete — 1/11 checks failed
+ralph: preflight complete — 1/12 checks failed
 
 "]]
     );
@@ -92,7 +92,7 @@ fn a_token_is_shown_with_its_store_and_expiry() {
   PASS: credential — api-key, found in ANTHROPIC_API_KEY, no expiry known
   PASS: model — `claude` uses `haiku`
   PASS: network — the agent's model calls go through the gate; its other connections are not restricted
-ralph: preflight complete — all 11 checks passed
+ralph: preflight complete — all 12 checks passed
 
 "]]
     );
@@ -215,7 +215,7 @@ fn an_agent_in_a_container_is_checked_with_its_network() {
   PASS: model — `claude` chooses one itself
   PASS: network — allowlist: commands can reach github.com, *.example.org:8443
   PASS: image — [..]claude[..], which is built when it is first needed
-ralph: preflight complete — all 12 checks passed
+ralph: preflight complete — all 13 checks passed
 
 "]]
     );
