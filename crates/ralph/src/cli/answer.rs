@@ -31,8 +31,8 @@ pub(super) struct AnswerArgs {
 
 /// Records the answer and continues the run. A process that works on the run continues it by itself.
 pub(super) async fn run(args: AnswerArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let (run, text) = args.run.with_words(&args.words, ("answer", "TEXT"))?;
-    let dir = context.app.find_run(&run.run)?;
+    let usage = ("answer", "TEXT");
+    let (dir, text) = args.run.with_words(&args.words, usage, &context.app)?;
     let outcome = Box::pin(send_command(&dir, Command::Answer { text }, &context.app)).await?;
     let state = dir.state()?;
     let effect = match outcome {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use clap::Command;
 use ralph_app::planning::effective_settings;
+use ralph_app::providers::SANDBOX_PROVIDERS;
 use ralph_app::{App, AppError};
 use ralph_engine::journal::RunOutline;
 use ralph_engine::store::StateDir;
@@ -39,13 +40,16 @@ pub(super) fn run(words: &[OsString], context: &Context) -> ExitCode {
         return ExitCode::Success;
     };
     let current = words.get(position).map_or("", String::as_str);
+    // bash passes `--agent=c` as three words, zsh and fish as one.
+    let current = if current == "=" { "" } else { current };
     let before = words.get(1..position.min(words.len())).unwrap_or_default();
     let Some(argument) = argument_at(&command_line(), before, current) else {
         return ExitCode::Success;
     };
+    let typed = option_and_value(current).map_or(current, |(_, value)| value);
     let text: String = values(&argument, &context.app)
         .into_iter()
-        .filter(|value| value.starts_with(current) && is_safe(value))
+        .filter(|value| value.starts_with(typed) && is_safe(value))
         .map(|value| value + "\n")
         .collect();
     // A script has no place for an error.
@@ -62,12 +66,20 @@ fn is_safe(value: &str) -> bool {
     !value.is_empty() && !value.starts_with('-') && value.chars().all(is_safe)
 }
 
+/// Returns the parts of a word such as `--agent=claude`.
+fn option_and_value(word: &str) -> Option<(&str, &str)> {
+    word.split_once('=').filter(|_| word.starts_with("--"))
+}
+
 /// Returns the id of the argument to which the word at the cursor belongs.
 fn argument_at(root: &Command, before: &[String], current: &str) -> Option<String> {
     let mut command = root;
     let mut positionals = 0;
     let mut open_option: Option<String> = None;
     for word in before {
+        if word == "=" {
+            continue;
+        }
         if open_option.take().is_some() {
             continue;
         }
@@ -79,6 +91,9 @@ fn argument_at(root: &Command, before: &[String], current: &str) -> Option<Strin
         } else {
             positionals += 1;
         }
+    }
+    if let Some((option, _)) = option_and_value(current) {
+        return option_with_value(root, command, option);
     }
     if open_option.is_some() || current.starts_with('-') {
         return open_option;
@@ -104,7 +119,10 @@ fn option_with_value(root: &Command, command: &Command, word: &str) -> Option<St
 
 /// Returns the values of an argument.
 fn values(argument: &str, app: &App) -> Vec<String> {
+    let plain = |names: &[&str]| Ok(names.iter().map(|&name| name.to_owned()).collect());
     let found = match argument {
+        "sandbox" => plain(&SANDBOX_PROVIDERS),
+        "mode" => plain(&["autonomous", "guided", "debug"]),
         "run" => runs(app),
         "profile" => app
             .profiles()
@@ -153,6 +171,10 @@ mod tests {
             ("run --agent ", Some("agent")),
             ("run task.md --profile ", Some("profile")),
             ("run --agent claude --sandbox ", Some("sandbox")),
+            ("run --agent=cl", Some("agent")),
+            ("run --agent = cl", Some("agent")),
+            ("run --new=x", None),
+            ("mode last ", Some("mode")),
             ("show last ", None),
             ("show -", None),
             ("", None),

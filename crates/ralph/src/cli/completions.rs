@@ -39,6 +39,7 @@ _ralph() {
     local -a values
     values=("${(@f)$("${words[1]}" __complete $((CURRENT - 1)) "${words[@]}" 2>/dev/null)}")
     if [[ -n "${values[1]}" ]]; then
+        [[ "$PREFIX" == --*=* ]] && compset -P '*='
         compadd -a values
     else
         _ralph_static "$@"
@@ -61,6 +62,7 @@ end
 complete -c ralph -n __ralph_has_values -f -a "(__ralph_values)"
 complete -c ralph -n __ralph_has_values -l profile -x -a "(__ralph_values)"
 complete -c ralph -n __ralph_has_values -l agent -x -a "(__ralph_values)"
+complete -c ralph -n __ralph_has_values -l sandbox -x -a "(__ralph_values)"
 "#;
 
 /// Prints the script.

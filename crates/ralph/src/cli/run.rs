@@ -179,7 +179,8 @@ async fn prepare_request(args: &RunArgs, context: &Context) -> Result<RunRequest
         return Ok(request);
     };
     let created = new_task::create_for_run(sentence, request, &context.app).await?;
-    if !args.json {
+    // The command that started a background process has printed them.
+    if !args.json && args.detach.place() != ProcessPlace::Background {
         let file = created.request.file.display().to_string();
         let test = &created.test;
         context.output().print_lines(&[

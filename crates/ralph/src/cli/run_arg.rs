@@ -2,7 +2,8 @@
 
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use ralph_app::AppError;
+use ralph_app::{App, AppError};
+use ralph_engine::store::RunDir;
 
 /// The name of the last run: of this repository if it has one, or else of all.
 pub(super) const LAST_RUN: &str = "last";
@@ -43,14 +44,29 @@ impl LeadingRunArg {
         }
     }
 
-    /// Returns the run and the text that follows it, in one or several words.
+    /// Returns the run and the text that follows it, in one or several words. A first word that names
+    /// no run may be the start of a text without quotes.
     pub(super) fn with_words(
         self,
         words: &[String],
         usage: (&str, &str),
-    ) -> Result<(RunArg, String), AppError> {
+        app: &App,
+    ) -> Result<(RunDir, String), AppError> {
         let text = (!words.is_empty()).then(|| words.join(" "));
-        self.with_value(text, usage)
+        let (run, text) = self.with_value(text, usage)?;
+        let dir = app.find_run(&run.run).map_err(|error| {
+            if words.is_empty() || !error.what.starts_with("there is no run") {
+                return error;
+            }
+            let command = usage.0;
+            AppError {
+                fix: format!(
+                    "list them with `ralph runs`, or quote the whole text to use the last run: `ralph {command} '…'`"
+                ),
+                ..error
+            }
+        })?;
+        Ok((dir, text))
     }
 }
 
@@ -78,22 +94,21 @@ mod tests {
 
     #[test]
     fn a_single_argument_is_the_value() {
-        let split = |run: &str, words: &[&str]| {
+        let split = |run: &str, value: Option<&str>| {
             let run = LeadingRunArg {
                 run: (!run.is_empty()).then(|| run.to_owned()),
             };
-            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-            match run.with_words(&words, ("note", "TEXT")) {
+            match run.with_value(value.map(str::to_owned), ("note", "TEXT")) {
                 Ok((RunArg { run }, text)) => format!("{run}: {text}"),
                 Err(error) => error.parts().collect::<Vec<_>>().join(" — "),
             }
         };
         let missing = "missing <TEXT> — `ralph note` requires it — see `ralph note --help`";
-        assert_eq!(split("task-1", &["a", "b"]), "task-1: a b");
-        assert_eq!(split("use the parser", &[]), "last: use the parser");
-        assert_eq!(split("26", &[]), "last: 26");
-        assert_eq!(split("last", &[]), missing);
-        assert_eq!(split("260301-100000-0001", &[]), missing);
-        assert_eq!(split("", &[]), missing);
+        assert_eq!(split("task-1", Some("a b")), "task-1: a b");
+        assert_eq!(split("use the parser", None), "last: use the parser");
+        assert_eq!(split("26", None), "last: 26");
+        assert_eq!(split("last", None), missing);
+        assert_eq!(split("260301-100000-0001", None), missing);
+        assert_eq!(split("", None), missing);
     }
 }

@@ -9,6 +9,7 @@ use ralph_core::advice::NoteKind;
 use ralph_core::advice::{Guardrail, Note};
 use ralph_core::run::Command;
 use ralph_core::state::RunState;
+use ralph_engine::store::RunDir;
 
 use super::context::Context;
 use super::exit::ExitCode;
@@ -128,8 +129,9 @@ pub(super) async fn note(args: NoteArgs, context: &Context) -> Result<ExitCode, 
 
 /// Sends a message to the agent or model.
 pub(super) async fn message(args: MessageArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let (run, text) = args.run.with_words(&args.words, ("message", "TEXT"))?;
-    send_and_report(&run, Command::Message { text }, context).await
+    let usage = ("message", "TEXT");
+    let (dir, text) = args.run.with_words(&args.words, usage, &context.app)?;
+    send_to_run(&dir, Command::Message { text }, context).await
 }
 
 /// Sends a command that is executed, and prints its result.
@@ -139,7 +141,15 @@ pub(super) async fn send_and_report(
     context: &Context,
 ) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&run.run)?;
-    let outcome = Box::pin(send_command(&dir, command.clone(), &context.app)).await?;
+    send_to_run(&dir, command, context).await
+}
+
+async fn send_to_run(
+    dir: &RunDir,
+    command: Command,
+    context: &Context,
+) -> Result<ExitCode, AppError> {
+    let outcome = Box::pin(send_command(dir, command.clone(), &context.app)).await?;
     let state = dir.state()?;
     let effect = match outcome {
         SentCommandOutcome::Done(done) if done.succeeded => done.detail,

@@ -127,6 +127,25 @@ fn context_text(error: &clap::Error, kind: ContextKind) -> Option<String> {
     }
 }
 
+/// Returns the command for a word that other programs use for the same.
+fn synonym(typed: &str) -> Option<&'static str> {
+    const SYNONYMS: [(&[&str], &str); 11] = [
+        (&["kill", "cancel", "abort", "end"], "ralph stop"),
+        (&["delete", "remove", "del"], "ralph rm"),
+        (&["clean", "cleanup", "prune"], "ralph gc"),
+        (&["watch", "follow", "view"], "ralph attach"),
+        (&["tail"], "ralph logs -f"),
+        (&["start", "exec", "go"], "ralph run"),
+        (&["new", "create"], "ralph init"),
+        (&["login", "auth"], "ralph store-token"),
+        (&["undo", "revert", "reject"], "ralph discard"),
+        (&["reply", "respond"], "ralph answer"),
+        (&["version"], "ralph --version"),
+    ];
+    let (_, command) = SYNONYMS.iter().find(|(words, _)| words.contains(&typed))?;
+    Some(command)
+}
+
 /// The command in the arguments: `ralph image build` of `ralph image build --foo`.
 struct NamedCommand {
     name: String,
@@ -165,7 +184,10 @@ impl NamedCommand {
             similar.push(name);
         }
         if similar.is_empty() {
-            return format!("see `{} --help`", self.name);
+            return match synonym(typed).filter(|_| self.name == "ralph") {
+                Some(command) => format!("use `{command}`"),
+                None => format!("see `{} --help`", self.name),
+            };
         }
         format!("did you mean `{}`?", similar.join("` or `"))
     }

@@ -31,6 +31,24 @@ fn states(project: &Project) -> Vec<Value> {
 }
 
 #[test]
+fn a_text_without_quotes_and_run_is_refused_with_a_hint() {
+    let project = paused(Project::new());
+    for command in ["message", "answer"] {
+        let refused = project.ralph(&[command, "use", "a.txt"]).expect(1).stderr;
+        let expected = format!(
+            "ralph: there is no run `use` — no run id starts with it, and no task has this id — list them \
+             with `ralph runs`, or quote the whole text to use the last run: `ralph {command} '…'`\n"
+        );
+        assert_eq!(refused, expected);
+    }
+    let id = project.show()["id"].as_str().unwrap().to_owned();
+    project.ralph(&["answer", "use a.txt"]).expect(0);
+    let refused = project.ralph(&["note", "too late"]).expect(1).stderr;
+    let what = format!("ralph: cannot add a note to run `{id}` — ");
+    assert!(refused.starts_with(&what), "{refused}");
+}
+
+#[test]
 fn a_message_to_a_model_is_in_exactly_one_prompt() {
     let project = paused(Project::new().set("mode", "guided"));
     let ended = project.ralph(&["tell", "last", "use", "a.txt"]).expect(0);

@@ -12,6 +12,9 @@ fn every_refusal_is_one_line_and_exit_2() {
     for args in [
         &["frobnicate"][..],
         &["lnit"],
+        &["kill"],
+        &["delete"],
+        &["image", "delete"],
         &["run", "--foo"],
         &["run", "--sanbox", "x"],
         &["run", "a.md", "b.md"],
@@ -42,6 +45,9 @@ fn every_refusal_is_one_line_and_exit_2() {
         str![[r"
 ralph: unknown command `frobnicate` — ralph has no such command — see `ralph --help`
 ralph: unknown command `lnit` — ralph has no such command — did you mean `init` or `lint`?
+ralph: unknown command `kill` — ralph has no such command — use `ralph stop`
+ralph: unknown command `delete` — ralph has no such command — use `ralph rm`
+ralph: unknown command `delete` — ralph image has no such command — see `ralph image --help`
 ralph: unexpected option `--foo` — `ralph run` does not accept it — see `ralph run --help`
 ralph: unexpected option `--sanbox` — `ralph run` does not accept it — did you mean `--sandbox`?
 ralph: unexpected argument `b.md` — `ralph run` does not accept it — see `ralph run --help`
