@@ -31,5 +31,6 @@ mod tls;
 
 pub use api::openapi;
 pub use auth::PublicUrl;
+pub use index::{ReindexReport, reindex};
 pub use options::{ServeOptions, TlsFiles};
 pub use server::{Server, ServerAddress};

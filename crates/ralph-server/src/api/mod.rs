@@ -13,6 +13,7 @@ mod issues;
 mod lint;
 mod logs;
 mod machine;
+mod measurements;
 mod models;
 mod openapi_document;
 mod operations;
@@ -43,6 +44,7 @@ pub(crate) use streams::routes as stream_routes;
 
 fn documented_routes() -> OpenApiRouter<ServerContext> {
     let resources = OpenApiRouter::new()
+        .merge(measurements::routes())
         .merge(openapi_document::routes())
         .merge(queue::routes())
         .merge(logs::routes())

@@ -1,6 +1,8 @@
 //! Finds the runs whose files differ from the index.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::time::SystemTime;
 
 use ralph_core::id::RunId;
 use ralph_engine::durable::StoreError;
@@ -34,6 +36,12 @@ pub(super) struct ChangedRun {
     id: RunId,
     sort_key: String,
     file: JournalFile,
+}
+
+/// Returns when a run was last created or removed; none if that is unknown.
+pub(super) fn listing_time(state: &StateDir) -> Option<SystemTime> {
+    let inspected = fs::metadata(state.all_runs()).and_then(|metadata| metadata.modified());
+    inspected.map_or(None, Some)
 }
 
 /// Compares the files with the index; no journal is read.

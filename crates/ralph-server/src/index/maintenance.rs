@@ -2,7 +2,7 @@
 //! database that is damaged or gone.
 
 use std::mem;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use ralph_app::planning::random_number;
 use ralph_engine::store::StateDir;
@@ -10,7 +10,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::changed_runs::{ChangedRuns, ScanScope, TrackedRuns, describe_changes, find_changes};
+use super::changed_runs::{
+    ChangedRuns, ScanScope, TrackedRuns, describe_changes, find_changes, listing_time,
+};
 use super::database::{Database, MaintenanceLock, check_structure, move_aside};
 use super::feed::{FeedPosition, append_feed, start_instance, stored_head};
 use super::index_error::{IndexError, IndexFault};
@@ -41,6 +43,8 @@ pub(super) struct Maintenance {
     /// When all runs were last inspected, and when the database was last checked.
     inspected: Option<Instant>,
     checked: Instant,
+    /// The time of the last change of the directory with all runs, before they were inspected.
+    listed: Option<SystemTime>,
     counts: MaintenanceCounts,
 }
 
@@ -66,6 +70,7 @@ impl Maintenance {
             publishes: false,
             inspected: None,
             checked: Instant::now(),
+            listed: None,
             counts: MaintenanceCounts::default(),
         }
     }
@@ -107,14 +112,15 @@ impl Maintenance {
         self.close().await;
     }
 
-    /// Brings the index up to date, and returns what was done.
-    pub(super) async fn run_once(mut self) -> Result<MaintenanceCounts, IndexError> {
+    /// Brings the index up to date. Returns what was done, and the number of runs.
+    pub(super) async fn run_once(mut self) -> Result<(MaintenanceCounts, u64), IndexError> {
         let updated = self.update(ScanScope::All).await;
-        let counts = self.counts;
+        let (counts, runs) = (self.counts, self.runs.len() as u64);
         self.close().await;
-        updated.map(|()| counts)
+        updated.map(|()| (counts, runs))
     }
 
+    /// Returns the scope of a periodic update.
     fn due_scope(&self) -> ScanScope {
         let is_due = self
             .inspected
@@ -162,6 +168,13 @@ impl Maintenance {
             self.store(&database).await?;
         }
         let state = self.index.state_dir()?;
+        let listed = listing_time(&state);
+        // A run was created or removed.
+        let scope = if listed == self.listed {
+            scope
+        } else {
+            ScanScope::All
+        };
         let changes = self.scan(&state, scope).await?;
         self.remove(&database, &changes).await?;
         let mut changed = changes.changed;
@@ -178,6 +191,7 @@ impl Maintenance {
         }
         if scope == ScanScope::All {
             self.inspected = Some(Instant::now());
+            self.listed = listed;
             self.publishes = true;
         }
         Ok(())

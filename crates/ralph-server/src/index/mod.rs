@@ -14,6 +14,7 @@ mod list;
 mod location;
 mod maintenance;
 mod records;
+mod reindex;
 mod run_filter;
 mod run_index;
 mod stored_runs;
@@ -23,6 +24,7 @@ pub(crate) use feed::{FeedEntry, FeedPage, FeedPosition};
 pub(crate) use index_error::IndexError;
 pub(crate) use list::RunPage;
 pub(crate) use records::IterationPoint;
+pub use reindex::{ReindexReport, reindex};
 pub(crate) use run_filter::RunFilter;
 pub(crate) use run_index::{IndexState, RunIndex};
 

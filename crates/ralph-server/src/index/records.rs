@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use ralph_app::AppError;
 use ralph_core::event::RECORD_VERSION;
 use ralph_core::id::RunId;
 use ralph_engine::durable::StoreError;
@@ -15,14 +16,16 @@ use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::feed::{from_stored, to_stored};
+use super::folded_run::{FinishedIteration, FoldedRun};
 use super::index_error::IndexError;
-use super::run_index::RunIndex;
+use super::run_index::{IndexState, RunIndex};
 
 /// The measurements of a finished iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct IterationPoint {
     pub(crate) iteration: i64,
     /// The end of the iteration.
+    #[schema(value_type = String, format = DateTime)]
     pub(crate) finished_at: jiff::Timestamp,
     pub(crate) duration_ms: u64,
     pub(crate) cost_usd: f64,
@@ -70,8 +73,26 @@ impl RunIndex {
         Ok(mark.map(|(seq, offset)| (from_stored(seq), from_stored(offset))))
     }
 
-    /// Returns the measurements of the finished iterations of a run, in their order.
-    pub(crate) async fn iterations(&self, run: &RunId) -> Result<Vec<IterationPoint>, IndexError> {
+    /// Returns the measurements of the finished iterations of a run, in their order. The journal is only
+    /// read while the index catches up.
+    pub(crate) async fn iterations(&self, run: &RunId) -> Result<Vec<IterationPoint>, AppError> {
+        if self.state() == IndexState::Ready {
+            match self.stored_iterations(run).await {
+                Ok(iterations) => return Ok(iterations),
+                Err(error) => tracing::debug!(%run, %error, "the journal is read"),
+            }
+        }
+        let dir = self.app().state_dir()?.run(run);
+        let read = spawn_blocking(move || FoldedRun::read(&dir, None)).await;
+        let read = read.map_err(|error| {
+            let fix = "see the diagnostics log";
+            AppError::runtime("cannot read the run", error.to_string(), fix)
+        })?;
+        let (_, records, _) = read?;
+        Ok(records.iterations.iter().map(IterationPoint::new).collect())
+    }
+
+    async fn stored_iterations(&self, run: &RunId) -> Result<Vec<IterationPoint>, IndexError> {
         let rows = sqlx::query("SELECT * FROM iterations WHERE run = $1 ORDER BY iteration")
             .bind(run.as_str())
             .fetch_all(&self.database()?.pool)
@@ -79,6 +100,27 @@ impl RunIndex {
             .map_err(IndexError::when("read"))?;
         let points = rows.iter().map(point).collect::<Result<_, _>>();
         points.map_err(IndexError::when("read"))
+    }
+}
+
+impl IterationPoint {
+    fn new(finished: &FinishedIteration) -> Self {
+        let metrics = &finished.metrics;
+        let tests = metrics.tests;
+        Self {
+            iteration: i64::from(metrics.iteration),
+            finished_at: finished.at,
+            duration_ms: metrics.duration_ms,
+            cost_usd: metrics.cost_usd.dollars(),
+            input_tokens: metrics.usage.input_tokens,
+            output_tokens: metrics.usage.output_tokens,
+            loop_score: metrics.loop_score,
+            tests_passed: tests.map(|tests| to_stored(tests.passed)),
+            tests_failed: tests.map(|tests| to_stored(tests.failed)),
+            tests_skipped: tests.map(|tests| to_stored(tests.skipped)),
+            boxes_ticked: metrics.boxes_ticked as u64,
+            boxes_total: metrics.boxes_total as u64,
+        }
     }
 }
 

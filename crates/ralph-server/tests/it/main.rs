@@ -6,6 +6,7 @@
 )]
 
 mod access;
+mod index;
 mod run;
 mod supervisor;
 mod support;

@@ -33,6 +33,7 @@ use super::preflight::PreflightArgs;
 use super::profile::ProfileArgs;
 use super::proxy::ProxyArgs;
 use super::prune::PruneArgs;
+use super::reindex::ReindexArgs;
 use super::replay::ReplayArgs;
 use super::resume::ResumeArgs;
 use super::rm::RmArgs;
@@ -107,6 +108,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "adopt",
             "rm",
             "gc",
+            "reindex",
         ],
     ),
 ];
@@ -384,6 +386,11 @@ pub(super) enum CliCommand {
         after_help = "Examples:\n  ralph gc\n  ralph gc --older-than 7d --yes\n\nExit codes: 0, or 1 if a run could not be removed"
     )]
     Gc(GcArgs),
+    /// Bring the server's index of all runs up to date
+    #[command(
+        after_help = "A server does the same when it starts. The index can be removed at any time.\n\nExit codes: 0 up to date, 1 it cannot be used, or a running server updates it"
+    )]
+    Reindex(ReindexArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
@@ -418,6 +425,7 @@ impl CliCommand {
             | Self::Trust(TrustArgs { json, .. })
             | Self::Selftest(SelftestArgs { json, .. })
             | Self::Serve(ServeArgs { json, .. })
+            | Self::Reindex(ReindexArgs { json })
             | Self::PruneSandboxes(PruneArgs { json, .. }) => *json,
             Self::Image(args) => args.is_json(),
             Self::Scm(args) => args.is_json(),

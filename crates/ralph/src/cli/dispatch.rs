@@ -14,8 +14,8 @@ use super::exit::ExitCode;
 use super::{
     adopt, allow, answer, argument_order, askpass, attach, audit, complete, completions, config,
     continue_run, cost, debug, demo, diagnose, diff, discard, export, gc, image, init, issue, lint,
-    logs, merge, mode, models, pr, preflight, profile, proxy, prune, replay, resume, rm, run, runs,
-    scm, seed_flags, selftest, serve, show, steer, task, tokens, top, trust, usage,
+    logs, merge, mode, models, pr, preflight, profile, proxy, prune, reindex, replay, resume, rm,
+    run, runs, scm, seed_flags, selftest, serve, show, steer, task, tokens, top, trust, usage,
 };
 
 /// Runs the program: parses the arguments, executes the command and reports errors.
@@ -121,6 +121,7 @@ fn dispatch(command: CliCommand, context: Context) -> Result<ExitCode, AppError>
         CliCommand::Adopt(args) => block_on(adopt::run(args, context)),
         CliCommand::Rm(args) => block_on(rm::run(args, context)),
         CliCommand::Gc(args) => block_on(gc::run(args, context)),
+        CliCommand::Reindex(args) => block_on(reindex::run(args, owned_context)),
         CliCommand::Completions(args) => completions::run(&args, context),
     }
 }

@@ -52,6 +52,7 @@ mod prune;
 mod questions;
 #[cfg(test)]
 mod reference;
+mod reindex;
 mod replay;
 mod resume;
 mod rm;

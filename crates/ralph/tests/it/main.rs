@@ -64,6 +64,7 @@ mod proxy;
 mod raised_budgets;
 mod reading;
 mod redacted_actions;
+mod reindexing;
 mod relative_path;
 mod remote;
 mod replies;

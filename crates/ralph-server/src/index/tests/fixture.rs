@@ -131,7 +131,8 @@ impl IndexedRuns {
 
     /// Brings the index up to date once, as `ralph reindex` does.
     pub(super) async fn update(&self) -> MaintenanceCounts {
-        Maintenance::new(self.index()).run_once().await.unwrap()
+        let updated = Maintenance::new(self.index()).run_once().await;
+        updated.unwrap().0
     }
 
     /// Starts an index like a server.

@@ -5,6 +5,7 @@ use std::fs;
 use ralph_engine::journal::{JournalPosition, read_after};
 
 use super::fixture::*;
+use crate::index::IterationPoint;
 
 #[tokio::test]
 async fn every_record_is_found_and_stale_marks_do_not_mislead() {
@@ -61,6 +62,16 @@ async fn iterations_have_their_measurements() {
     let maintained = runs.maintain();
     ready(&maintained.index).await;
     let points = maintained.index.iterations(&run).await.unwrap();
+    let from_files = runs.index().iterations(&run).await.unwrap();
+    let in_milliseconds = |points: &[IterationPoint]| -> Vec<serde_json::Value> {
+        let json = |point: &IterationPoint| {
+            let mut json = serde_json::to_value(point).unwrap();
+            json["finished_at"] = point.finished_at.as_millisecond().into();
+            json
+        };
+        points.iter().map(json).collect()
+    };
+    assert_eq!(in_milliseconds(&points), in_milliseconds(&from_files));
     let numbers: Vec<i64> = points.iter().map(|point| point.iteration).collect();
     assert_eq!(numbers, [1, 2]);
     let second = &points[1];

@@ -1,0 +1,3 @@
+//! Tests of the lists of runs, whatever happens to the index.
+
+mod lists;
