@@ -2,13 +2,12 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use ralph_core::id::RunId;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::problem_responses::ReadProblems;
 use crate::context::ServerContext;
 use crate::index::IterationPoint;
 use crate::problem::Problem;
@@ -30,18 +29,13 @@ struct RunMeasurements {
     path = "/runs/{id}/measurements",
     tag = "runs",
     params(("id" = String, Path, description = "The id of a run.")),
-    responses((status = 200, body = RunMeasurements), (status = 404, body = Problem))
+    responses((status = 200, body = RunMeasurements), ReadProblems)
 )]
 async fn measurements(
     State(context): State<ServerContext>,
     Path(id): Path<String>,
 ) -> Result<Json<RunMeasurements>, Problem> {
-    let state = context.app.state_dir()?;
-    let run = RunId::parse(&id).filter(|run| state.run(run).journal().exists());
-    let run = run.ok_or_else(|| {
-        let detail = format!("there is no run `{id}`");
-        Problem::new(StatusCode::NOT_FOUND, "not-found", detail)
-    })?;
-    let iterations = context.index.iterations(&run).await?;
+    let dir = context.run_dir(&id)?;
+    let iterations = context.index.iterations(dir).await?;
     Ok(Json(RunMeasurements { iterations }))
 }

@@ -3,9 +3,10 @@
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use ralph_app::runs::RunDetails;
+use ralph_app::AppError;
+use ralph_app::runs::{RunDetails, RunSummary};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -40,7 +41,7 @@ struct ListQuery {
 }
 
 impl ListQuery {
-    fn filter(&self) -> Result<RunFilter, Problem> {
+    fn filter(&self) -> Result<RunFilter, AppError> {
         let mut filter = RunFilter::default();
         if let Some(statuses) = &self.status {
             filter = filter.with_statuses(statuses)?;
@@ -62,12 +63,22 @@ impl ListQuery {
 #[derive(Debug, Serialize, ToSchema)]
 struct RunList {
     /// Newest first; each as in `ralph show --json`.
-    #[schema(value_type = Vec<RunDetails>)]
-    runs: Vec<Value>,
+    runs: Vec<ListedRun>,
     /// Continues the list; null at its end.
     next: Option<String>,
     /// Why the index catches up with the files, from which the list was read; null if it is up to date.
     catching_up: Option<String>,
+}
+
+/// A run in a list.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it describes a part of the response")]
+enum ListedRun {
+    /// Everything that is known about the run.
+    Readable(Box<RunDetails>),
+    /// A run whose journal is damaged, or was written by a newer ralph.
+    Unreadable(Box<RunSummary>),
 }
 
 /// Lists runs, newest first.

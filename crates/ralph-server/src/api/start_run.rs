@@ -79,6 +79,8 @@ async fn start(
         Ok(Started::Repeated(run)) => (StatusCode::OK, run),
         Err(record) => return Err(repeated(&record)),
     };
+    // The next list contains the run.
+    context.index.refresh().await;
     let location = [(header::LOCATION, format!("/api/v1/runs/{id}"))];
     let queue_position = context.supervisor.queue_position(&id);
     let body = Json(StartedRun { id, queue_position });

@@ -40,8 +40,10 @@ pub(super) struct ChangedRun {
 
 /// Returns when a run was last created or removed; none if that is unknown.
 pub(super) fn listing_time(state: &StateDir) -> Option<SystemTime> {
-    let inspected = fs::metadata(state.all_runs()).and_then(|metadata| metadata.modified());
-    inspected.map_or(None, Some)
+    match fs::metadata(state.all_runs()).and_then(|metadata| metadata.modified()) {
+        Ok(time) => Some(time),
+        Err(_) => None,
+    }
 }
 
 /// Compares the files with the index; no journal is read.

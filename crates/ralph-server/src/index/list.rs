@@ -40,16 +40,17 @@ impl ListCursor {
     }
 
     fn decode(text: &str) -> Result<Self, AppError> {
-        let parts = || {
-            let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).map_or(None, Some)?;
-            let decoded = String::from_utf8(bytes).map_or(None, Some)?;
-            let (run, sort_key) = decoded.split_once(' ')?;
+        let bytes = BASE64_URL_SAFE_NO_PAD
+            .decode(text)
+            .unwrap_or_else(|_| Vec::new());
+        let decoded = String::from_utf8_lossy(&bytes);
+        let parts = decoded.split_once(' ').and_then(|(run, sort_key)| {
             Some(Self {
                 run: RunId::parse(run)?,
                 sort_key: sort_key.to_owned(),
             })
-        };
-        parts().ok_or_else(|| {
+        });
+        parts.ok_or_else(|| {
             let fix = "use the `next` of an earlier page, or leave the cursor out";
             AppError::usage("invalid cursor", "", fix)
         })

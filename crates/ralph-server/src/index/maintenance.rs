@@ -177,10 +177,10 @@ impl Maintenance {
         };
         let changes = self.scan(&state, scope).await?;
         self.remove(&database, &changes).await?;
-        let mut changed = changes.changed;
-        while !changed.is_empty() {
-            let later = changed.split_off(BATCH.min(changed.len()));
-            let batch = mem::replace(&mut changed, later);
+        let mut pending = changes.changed;
+        while !pending.is_empty() {
+            let later = pending.split_off(BATCH.min(pending.len()));
+            let batch = mem::replace(&mut pending, later);
             let (state, mut runs) = (state.clone(), mem::take(&mut self.runs));
             let described = spawn_blocking(move || {
                 let updates = describe_changes(&state, &mut runs, &batch);

@@ -10,6 +10,7 @@ use ralph_core::event::RECORD_VERSION;
 use ralph_core::id::RunId;
 use ralph_engine::durable::StoreError;
 use ralph_engine::journal::offset_of_record;
+use ralph_engine::store::RunDir;
 use serde::Serialize;
 use sqlx::Row as _;
 use tokio::task::spawn_blocking;
@@ -75,14 +76,14 @@ impl RunIndex {
 
     /// Returns the measurements of the finished iterations of a run, in their order. The journal is only
     /// read while the index catches up.
-    pub(crate) async fn iterations(&self, run: &RunId) -> Result<Vec<IterationPoint>, AppError> {
+    pub(crate) async fn iterations(&self, dir: RunDir) -> Result<Vec<IterationPoint>, AppError> {
         if self.state() == IndexState::Ready {
-            match self.stored_iterations(run).await {
+            let run = dir.root().file_name().unwrap_or_default().to_string_lossy();
+            match self.stored_iterations(&run).await {
                 Ok(iterations) => return Ok(iterations),
                 Err(error) => tracing::debug!(%run, %error, "the journal is read"),
             }
         }
-        let dir = self.app().state_dir()?.run(run);
         let read = spawn_blocking(move || FoldedRun::read(&dir, None)).await;
         let read = read.map_err(|error| {
             let fix = "see the diagnostics log";
@@ -92,9 +93,9 @@ impl RunIndex {
         Ok(records.iterations.iter().map(IterationPoint::new).collect())
     }
 
-    async fn stored_iterations(&self, run: &RunId) -> Result<Vec<IterationPoint>, IndexError> {
+    async fn stored_iterations(&self, run: &str) -> Result<Vec<IterationPoint>, IndexError> {
         let rows = sqlx::query("SELECT * FROM iterations WHERE run = $1 ORDER BY iteration")
-            .bind(run.as_str())
+            .bind(run)
             .fetch_all(&self.database()?.pool)
             .await
             .map_err(IndexError::when("read"))?;

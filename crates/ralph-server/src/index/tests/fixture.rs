@@ -71,10 +71,6 @@ impl IndexedRuns {
         }
     }
 
-    pub(super) fn app(&self) -> &Arc<App> {
-        &self.app
-    }
-
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }

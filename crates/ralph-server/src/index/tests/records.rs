@@ -61,8 +61,8 @@ async fn iterations_have_their_measurements() {
     let run = runs.finished(1, "two iterations");
     let maintained = runs.maintain();
     ready(&maintained.index).await;
-    let points = maintained.index.iterations(&run).await.unwrap();
-    let from_files = runs.index().iterations(&run).await.unwrap();
+    let points = maintained.index.iterations(runs.dir(&run)).await.unwrap();
+    let from_files = runs.index().iterations(runs.dir(&run)).await.unwrap();
     let in_milliseconds = |points: &[IterationPoint]| -> Vec<serde_json::Value> {
         let json = |point: &IterationPoint| {
             let mut json = serde_json::to_value(point).unwrap();
