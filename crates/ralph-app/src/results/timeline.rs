@@ -163,7 +163,7 @@ impl TimelineFold {
                 let position = self.open_tools.remove(id);
                 if let Some(tool) = position.and_then(|at| self.actions.get_mut(at)) {
                     let took = record.at.duration_since(tool.started_at).as_millis();
-                    tool.duration_ms = Some(u64::try_from(took).unwrap_or_default());
+                    tool.duration_ms = Some(u64::try_from(took).unwrap_or(0));
                     tool.state = if *ok {
                         ActionState::Succeeded
                     } else {

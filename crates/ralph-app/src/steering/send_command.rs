@@ -52,7 +52,7 @@ pub async fn send_command(
     command: Command,
     app: &App,
 ) -> Result<SentCommandOutcome, AppError> {
-    send_as(new_command_id(app), dir, command, app).await
+    Box::pin(send_as(new_command_id(app), dir, command, app)).await
 }
 
 /// Returns the accepted command that was sent with a key of the caller, and its outcome so far.
@@ -93,7 +93,7 @@ pub async fn send_keyed_command(
     app: &App,
 ) -> Result<SentCommandOutcome, AppError> {
     let id = format!("{}{}", new_command_id(app), key_suffix(key));
-    send_as(id, dir, command, app).await
+    Box::pin(send_as(id, dir, command, app)).await
 }
 
 /// Returns the end of the id of a command with a key.

@@ -150,7 +150,7 @@ impl TranscriptReader {
         }
     }
 
-    /// Reads a tool of OpenCode, which is reported once it has ended.
+    /// Reads a tool of `opencode`, which is reported once it has ended.
     fn read_part(&mut self, part: &Value) {
         let state = &part["state"];
         let input = self.cut(&state["input"].to_string());
