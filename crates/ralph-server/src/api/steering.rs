@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use ralph_app::steering::{self, SteerReport};
 use ralph_core::id::RunId;
 use ralph_core::run::Command;
@@ -11,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app_thread::call_app;
+use super::run::require_accepted;
 use crate::context::ServerContext;
 use crate::problem::Problem;
 use crate::supervisor::Continuation;
@@ -96,8 +95,11 @@ async fn resume(
     State(context): State<ServerContext>,
     Path(id): Path<String>,
 ) -> Result<Json<SteerEffect>, Problem> {
-    let run = run_id(&id, &context)?;
-    let continuation = context.supervisor.resume(&run).await?;
+    let run = context.with_run(id, |run| async move {
+        require_accepted(&run, &Command::Resume)?;
+        Ok(run.id().clone())
+    });
+    let continuation = context.supervisor.resume(&run.await?).await?;
     Ok(Json(SteerEffect::of_continuation(continuation, &context)))
 }
 
@@ -145,32 +147,10 @@ async fn steer(
     Path(id): Path<String>,
     command: Command,
 ) -> Result<Json<SteerEffect>, Problem> {
-    let run = run_id(&id, &context)?;
-    let app = context.app.clone();
-    let sent = call_app(move || async move {
-        let state = app.state_dir()?.run(&run).state()?;
-        if let Some(why) = state.rejection_reason(&command) {
-            return Ok(Err(steering::refused_error(&state, &command, &why)));
-        }
-        let sent = Box::pin(steering::steer(run.as_str(), &command, &app)).await;
-        sent.map(Ok)
+    let sent = context.with_run(id, move |run| async move {
+        require_accepted(&run, &command)?;
+        let sent = steering::steer(run.id().as_str(), &command, &run.app);
+        Ok(Box::pin(sent).await?)
     });
-    let report = sent.await?.map_err(|refused| Problem {
-        status: StatusCode::CONFLICT.as_u16(),
-        ..refused.into()
-    })?;
-    Ok(Json(SteerEffect::of_report(report, &context)))
-}
-
-/// Returns the id of an existing run.
-fn run_id(id: &str, context: &ServerContext) -> Result<RunId, Problem> {
-    let unknown = || {
-        let detail = "there is no run with this id";
-        Problem::new(StatusCode::NOT_FOUND, "unknown-run", detail)
-    };
-    let run = RunId::parse(id).ok_or_else(unknown)?;
-    if !context.app.state_dir()?.run(&run).journal().exists() {
-        return Err(unknown());
-    }
-    Ok(run)
+    Ok(Json(SteerEffect::of_report(sent.await?, &context)))
 }

@@ -148,10 +148,10 @@ async fn replace(
         if let Some(why) = refuse_edit(&path) {
             return Err(Problem::new(StatusCode::FORBIDDEN, "forbidden-path", why));
         }
-        let content = Digest::compute(new.text.as_bytes());
+        let digest = Digest::compute(new.text.as_bytes());
         let edit = |replaces| FileEdit {
             path: path.clone(),
-            content: content.clone(),
+            content: digest.clone(),
             replaces,
         };
         require_accepted(&run, &Command::Edit(edit(None)))?;

@@ -26,6 +26,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::context::ServerContext;
 
+pub(super) use send::require_accepted;
+
 /// Returns the routes below `/runs/{id}`.
 pub(super) fn routes() -> OpenApiRouter<ServerContext> {
     let routers = [

@@ -46,7 +46,7 @@ impl IntoResponse for CommandEffect {
 }
 
 /// Rejects a command that the run does not accept now.
-pub(super) fn require_accepted(run: &RunAccess, command: &Command) -> Result<(), Problem> {
+pub(in crate::api) fn require_accepted(run: &RunAccess, command: &Command) -> Result<(), Problem> {
     let Some(rejection) = command_rejection(&run.dir, &run.state, command) else {
         return Ok(());
     };

@@ -64,6 +64,11 @@ async fn an_unfinished_run_is_neither_merged_nor_removed_but_discarded() {
         .delete(&below(&run, "?force=maybe"))
         .await
         .expect(400);
+    server
+        .post(&below(&run, "/stop"), &json!({}))
+        .await
+        .expect(200);
+    server.wait_for_status(&run, "stopped").await;
     let request = server.request(Method::POST, &below(&run, "/discard"));
     let empty = http_body_util::Full::default();
     let discarded = server
