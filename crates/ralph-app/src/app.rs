@@ -17,8 +17,10 @@ use crate::config::{
 };
 use crate::error::AppError;
 use crate::providers::model_keys::StoredModelKeys;
-use crate::providers::models::ModelFactory;
+use crate::providers::models::{ModelFactory, proxy_settings};
 use crate::providers::{self, OpenSandboxes, Providers, SourceConnections};
+use crate::telemetry::Telemetry;
+use crate::telemetry::otlp::{MetricReader, OtlpExporter, OtlpSettings};
 use crate::tokens::{StoreSelection, TokenSources, TokenStorage};
 use crate::typed_hosts::TypedHosts;
 
@@ -40,6 +42,8 @@ pub struct App {
     open_sandboxes: Arc<OpenSandboxes>,
     /// The source hosts that the user named on the command line; all contexts share them.
     typed_hosts: Arc<TypedHosts>,
+    /// Counts and exports the work of this process; all contexts share it.
+    telemetry: Arc<Telemetry>,
 }
 
 impl App {
@@ -55,6 +59,7 @@ impl App {
             source_connections: Arc::default(),
             open_sandboxes: Arc::default(),
             typed_hosts: Arc::default(),
+            telemetry: Arc::default(),
         }
     }
 
@@ -70,6 +75,7 @@ impl App {
             source_connections: Arc::new(self.source_connections.with_same_pace()),
             open_sandboxes: self.open_sandboxes.clone(),
             typed_hosts: self.typed_hosts.clone(),
+            telemetry: self.telemetry.clone(),
         };
         for (name, value) in app.environment.secrets() {
             app.redactor.learn(&name, Secret::new(value));
@@ -90,6 +96,31 @@ impl App {
     /// Returns the source hosts that the user named on the command line.
     pub fn typed_hosts(&self) -> &TypedHosts {
         &self.typed_hosts
+    }
+
+    /// Returns the telemetry of this process.
+    pub fn telemetry(&self) -> Arc<Telemetry> {
+        self.telemetry.clone()
+    }
+
+    /// Starts the export of telemetry if the environment names a collector. `metrics` returns the metrics to export;
+    /// the default is the counters of this process. Later calls have no effect.
+    pub fn start_export(&self, metrics: Option<MetricReader>) -> Result<(), AppError> {
+        if self.telemetry.exporter().is_some() {
+            return Ok(());
+        }
+        let network = proxy_settings(&self.environment);
+        let Some(settings) = OtlpSettings::from_environment(&self.environment, network)? else {
+            return Ok(());
+        };
+        for (_, value) in &settings.headers {
+            self.add_secret("OTEL_EXPORTER_OTLP_HEADERS", value);
+        }
+        let counters = self.telemetry.counters();
+        let metrics = metrics.unwrap_or_else(|| Box::new(move || counters.families()));
+        let exporter = OtlpExporter::start(settings, self.clock(), metrics)?;
+        self.telemetry.set_exporter(exporter);
+        Ok(())
     }
 
     /// Opens the state directory.
@@ -190,6 +221,7 @@ impl App {
             redactor: self.redactor(),
             connections: self.source_connections.clone(),
             open_sandboxes: self.open_sandboxes.clone(),
+            counters: self.telemetry.counters(),
         }
     }
 

@@ -19,13 +19,14 @@
 //! - [`scm`] finds the credential of a source host and checks a repository there.
 //! - [`server`] locks the state directory for a server and sends requests to it.
 //! - [`prune`] removes stale sandboxes, [`checks`] contains preflight and selftest.
+//! - [`telemetry`] counts and traces the work of this process, and exports both to a collector.
 //! - [`clock`] is the clock of the machine, [`mod@format`] formats numbers for messages, [`duration`]
 //!   parses durations.
 //! - [`models`] lists and tests model profiles, [`inventory`] lists agents, credentials and repositories.
 //! - [`ServerRecord`] is how commands find a running server.
 //!
 //! A module uses only modules above it in this order: `error`, `server_record`, `clock`, `format`, `tokens`,
-//! `typed_hosts`, `config`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `logs`, `planning`, `trust`, `image`,
+//! `typed_hosts`, `config`, `telemetry`, `gate`, `proxy`, `agent`, `providers`, `app`, `follow`, `logs`, `planning`, `trust`, `image`,
 //! `prune`, `scm`, `server`, `steering`, `results`, `runs`, `models`, `checks`, `new_task`, `inventory`, `issues`.
 
 pub mod agent;
@@ -55,6 +56,7 @@ pub mod scm;
 pub mod server;
 mod server_record;
 pub mod steering;
+pub mod telemetry;
 pub mod tokens;
 pub mod trust;
 mod typed_hosts;

@@ -22,6 +22,7 @@ use ralph_providers::scm::github::{GitHubClient, GitHubConnection, GitHubCredent
 use ralph_providers::scm::{GitProgram, LocalScm};
 
 use crate::error::AppError;
+use crate::telemetry::WorkCounters;
 use crate::tokens::stores::{Keychain, SecretTool, TokenStore, find_program};
 
 mod absent_scm;
@@ -56,6 +57,8 @@ pub struct Providers {
     pub connections: Arc<SourceConnections>,
     /// The sandboxes that runs of this process work in.
     pub open_sandboxes: Arc<OpenSandboxes>,
+    /// The counters of this process.
+    pub counters: Arc<WorkCounters>,
 }
 
 /// The images of container sandboxes.

@@ -14,6 +14,7 @@ use crate::operations::Operations;
 use crate::poller::Poller;
 use crate::server_file::PublishedServer;
 use crate::supervisor::Supervisor;
+use crate::telemetry::MetricSources;
 
 /// The parts of the server that all requests share; clones refer to the same server.
 #[derive(Debug, Clone)]
@@ -25,6 +26,7 @@ pub(crate) struct ServerContext {
     pub(crate) poller: Poller,
     pub(crate) fleet: Fleet,
     pub(crate) live: LiveStreams,
+    pub(crate) metrics: MetricSources,
     pub(crate) access: Arc<AccessControl>,
     pub(crate) web: Arc<WebAddress>,
     /// The entry of the server in the state directory.

@@ -27,6 +27,7 @@ mod run_access;
 mod server;
 mod server_file;
 mod supervisor;
+mod telemetry;
 mod tls;
 
 pub use api::openapi;

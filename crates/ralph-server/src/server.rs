@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_app::server::StateLock;
+use axum::middleware::from_fn;
 use ralph_app::{App, AppError};
 use ralph_core::secret::Secret;
 use tokio::net::TcpListener;
@@ -25,10 +26,14 @@ use crate::options::ServeOptions;
 use crate::poller::Poller;
 use crate::server_file::PublishedServer;
 use crate::supervisor::Supervisor;
+use crate::telemetry::{MetricSources, ServerMetrics, label_route};
 use crate::{api, pages, tls};
 
 /// The interval in which expired sessions end.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long a stopping server waits for the collector of telemetry.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A server that listens.
 #[derive(Debug)]
@@ -74,12 +79,23 @@ impl Server {
             is_behind_proxy: options.behind_proxy,
         };
         let (stopping, stop) = watch::channel(false);
+        let supervisor = Supervisor::new(app.clone(), options.workers)?;
+        let fleet = Fleet::default();
+        let metrics = MetricSources {
+            app: app.clone(),
+            supervisor: supervisor.clone(),
+            fleet: fleet.clone(),
+            requests: ServerMetrics::default(),
+        };
+        let exported = metrics.clone();
+        app.start_export(Some(Box::new(move || exported.families())))?;
         let context = ServerContext {
-            supervisor: Supervisor::new(app.clone(), options.workers)?,
+            supervisor,
             index: RunIndex::new(app.clone())?,
             operations: Operations::new(app.clone()),
             poller: Poller::new(app.clone()),
-            fleet: Fleet::default(),
+            fleet,
+            metrics,
             live: LiveStreams::new(app.clone(), StreamLimits::default()),
             published: Arc::new(PublishedServer::new(&app, address.local_url.clone())?),
             access,
@@ -88,6 +104,7 @@ impl Server {
             app,
         };
         let router = api::routes().merge(pages::routes());
+        let router = router.layer(from_fn(label_route));
         let router = router.with_state(context.clone());
         let service = RequestService::new(router, guard, &context);
         Ok(Self {
@@ -123,6 +140,7 @@ impl Server {
             access,
             published,
             index,
+            app,
             operations,
             poller,
             live,
@@ -149,6 +167,12 @@ impl Server {
         let maintained = index.maintain(stopping.subscribe());
         tokio::join!(serving, stopped, maintained);
         published.remove();
+        // The last spans of the parked runs.
+        let telemetry = app.telemetry();
+        let flushed = tokio::task::spawn_blocking(move || telemetry.flush(FLUSH_TIMEOUT));
+        if flushed.await.is_err() {
+            tracing::debug!("the flush of telemetry failed");
+        }
         drop(self.lock);
         Ok(())
     }

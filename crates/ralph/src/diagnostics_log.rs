@@ -1,5 +1,5 @@
 //! The diagnostics log: `tracing` events of ralph's own crates, redacted, as lines of a bounded file in
-//! the state directory and, with `-v`, on standard error.
+//! the state directory and, with `-v` or in `ralph serve`, on standard error.
 //!
 //! Writing never fails a command. A file that cannot be written is reported once on standard error.
 
@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ralph_core::printable;
 use ralph_core::secret::Redactor;
+use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -38,8 +39,22 @@ pub struct LogSettings {
     pub state_dir: Option<PathBuf>,
     /// The value of `RALPH_LOG`.
     pub filter: Option<String>,
-    /// The number of `-v` flags. Any number also prints the log on standard error.
+    /// The number of `-v` flags.
     pub verbosity: u8,
+    /// The log on standard error.
+    pub stderr: StderrLog,
+}
+
+/// The log on standard error.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StderrLog {
+    /// It is printed as text with `-v`.
+    #[default]
+    Verbose,
+    /// It is printed as lines of text.
+    Text,
+    /// It is printed as a JSON object per line.
+    Json,
 }
 
 /// Returns the redactor that knows all secrets of this process at the time of the call.
@@ -63,7 +78,7 @@ pub fn install(settings: LogSettings, redactor: impl Fn() -> Redactor + Send + S
 struct DiagnosticsLog {
     filter: LogFilter,
     file: Option<Mutex<LogFile>>,
-    is_on_stderr: bool,
+    stderr: Option<StderrFormat>,
     is_failure_reported: AtomicBool,
     redactor: CurrentRedactor,
     spans: Mutex<HashMap<u64, OpenSpan>>,
@@ -74,7 +89,16 @@ struct DiagnosticsLog {
 struct OpenSpan {
     /// The fields that every line inside the span repeats, each with a leading space.
     fields: String,
+    /// The same fields by name.
+    pairs: Vec<(&'static str, String)>,
     handles: usize,
+}
+
+/// The format of a line on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StderrFormat {
+    Text,
+    Json,
 }
 
 thread_local! {
@@ -90,7 +114,11 @@ impl DiagnosticsLog {
         Self {
             filter,
             file,
-            is_on_stderr: settings.verbosity > 0,
+            stderr: match settings.stderr {
+                StderrLog::Verbose => (settings.verbosity > 0).then_some(StderrFormat::Text),
+                StderrLog::Text => Some(StderrFormat::Text),
+                StderrLog::Json => Some(StderrFormat::Json),
+            },
             is_failure_reported: AtomicBool::new(false),
             redactor,
             spans: Mutex::default(),
@@ -130,10 +158,48 @@ impl DiagnosticsLog {
         line
     }
 
-    fn write(&self, line: &str) {
-        if self.is_on_stderr {
-            print_to_stderr(line);
+    /// Returns an event as a JSON object: its fields and those of its spans, each redacted.
+    fn json_line(&self, event: &Event<'_>) -> String {
+        let mut fields = FieldText::default();
+        event.record(&mut fields);
+        let redactor = (self.redactor)();
+        let clean = |text: &str| {
+            let mut text = redactor.redact(text).into_owned();
+            text.truncate(text.floor_char_boundary(MAX_LINE_BYTES));
+            Value::from(text)
+        };
+        let metadata = event.metadata();
+        let mut line = Map::new();
+        line.insert("ts".into(), format!("{:.3}", jiff::Timestamp::now()).into());
+        let level = metadata.level().as_str().to_ascii_lowercase();
+        line.insert("level".into(), level.into());
+        line.insert("target".into(), metadata.target().into());
+        line.insert("message".into(), clean(&fields.message));
+        let of_spans = self.span_pairs();
+        for (name, value) in of_spans.iter().chain(&fields.pairs) {
+            line.insert((*name).into(), clean(value));
         }
+        Value::Object(line).to_string()
+    }
+
+    /// Returns the fields of all spans that this thread is in, by name.
+    fn span_pairs(&self) -> Vec<(&'static str, String)> {
+        let spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        ENTERED.with_borrow(|entered| {
+            let open = entered.iter().filter_map(|id| spans.get(id));
+            open.flat_map(|span| span.pairs.clone()).collect()
+        })
+    }
+
+    fn print(&self, event: &Event<'_>, line: &str) {
+        match self.stderr {
+            None => {}
+            Some(StderrFormat::Text) => print_to_stderr(line),
+            Some(StderrFormat::Json) => print_to_stderr(&self.json_line(event)),
+        }
+    }
+
+    fn write(&self, line: &str) {
         let Some(file) = &self.file else { return };
         let written = file
             .lock()
@@ -175,6 +241,7 @@ impl Subscriber for DiagnosticsLog {
         let id = self.next_span.fetch_add(1, Ordering::Relaxed);
         let span = OpenSpan {
             fields: fields.rest,
+            pairs: fields.pairs,
             handles: 1,
         };
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
@@ -188,13 +255,16 @@ impl Subscriber for DiagnosticsLog {
         let mut spans = self.spans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(span) = spans.get_mut(&span.into_u64()) {
             span.fields.push_str(&fields.rest);
+            span.pairs.extend(fields.pairs);
         }
     }
 
     fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        self.write(&self.line(event));
+        let line = self.line(event);
+        self.print(event, &line);
+        self.write(&line);
     }
 
     fn enter(&self, span: &Id) {
@@ -236,6 +306,8 @@ impl Subscriber for DiagnosticsLog {
 struct FieldText {
     message: String,
     rest: String,
+    /// The other fields by name.
+    pairs: Vec<(&'static str, String)>,
 }
 
 impl Visit for FieldText {
@@ -255,6 +327,7 @@ impl FieldText {
             self.message.push_str(text);
             return;
         }
+        self.pairs.push((field.name(), text.to_owned()));
         let is_one_word =
             !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '"');
         let written = if is_one_word {

@@ -337,6 +337,17 @@ impl Environment {
         self.get(name).filter(|_| is_address && is_users)
     }
 
+    /// Returns a variable of OpenTelemetry. A `.env` cannot set one: it could send measurements to any server.
+    pub(crate) fn otel_variable(&self, name: &str) -> Option<&str> {
+        let is_users = name.starts_with("OTEL_") && !self.from_dotenv.contains(name);
+        self.get(name).map(str::trim).filter(|_| is_users)
+    }
+
+    /// Returns the format of the log of `ralph serve` on standard error, from `RALPH_LOG_FORMAT`.
+    pub fn log_format(&self) -> Option<&str> {
+        self.get("RALPH_LOG_FORMAT")
+    }
+
     /// Returns the address of GitHub's API. A `.env` cannot set it.
     pub fn github_api_url(&self) -> Option<&str> {
         let is_users = !self.from_dotenv.contains(GITHUB_API_VARIABLE);

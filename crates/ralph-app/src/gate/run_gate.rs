@@ -14,6 +14,7 @@ use ralph_gate::{
 
 use super::credential_port::CredentialPort;
 use super::egress_log::EgressLog;
+use crate::telemetry::WorkCounters;
 
 /// The number of characters of a command that are reported.
 const MAX_COMMAND_CHARS: usize = 200;
@@ -41,6 +42,8 @@ struct GateListener {
     failure: Mutex<Option<ProviderFailure>>,
     /// The command that runs in the sandbox.
     command: Mutex<Option<String>>,
+    /// Counts the decisions, if anything reads the counts.
+    counters: OnceLock<Arc<WorkCounters>>,
 }
 
 /// Events that the run has not received yet, and the charges that it has.
@@ -63,6 +66,7 @@ impl RunGate {
                 refusals: AtomicU32::new(0),
                 failure: Mutex::default(),
                 command: Mutex::default(),
+                counters: OnceLock::new(),
             }),
             meter,
             port: OnceLock::new(),
@@ -73,6 +77,13 @@ impl RunGate {
     /// Returns the listener of the gate.
     pub fn sink(&self) -> Arc<dyn GateSink> {
         self.listener.clone()
+    }
+
+    /// Counts the decisions of the gate.
+    pub fn count_decisions(&self, counters: Arc<WorkCounters>) {
+        if self.listener.counters.set(counters).is_err() {
+            tracing::warn!("the counters of a gate were set twice");
+        }
     }
 
     /// Sets the gate. It is set only once.
@@ -149,6 +160,9 @@ impl GateListener {
 impl GateSink for GateListener {
     fn record_audit(&self, record: GateAuditRecord) {
         self.records.add(&record, self.command().as_deref());
+        if let Some(counters) = self.counters.get() {
+            counters.count_decision(record.decision);
+        }
         if record.listener == SandboxListener::Credentials {
             self.record_failure(&record);
         }

@@ -138,6 +138,7 @@ impl Providers {
         };
         let opened = gate_config.open().await;
         let (gate, run_gate) = opened.map_err(|error| gate_error(&error))?;
+        run_gate.count_decisions(self.counters.clone());
         for route in gate.routes() {
             let token = route.placeholder().as_str().to_owned();
             self.redactor.learn("gate token", Secret::new(token));

@@ -23,6 +23,7 @@ mod create_run;
 mod details;
 mod disk_use;
 mod followed_runs;
+mod measured_run;
 mod notify;
 mod notify_channels;
 mod orphans;

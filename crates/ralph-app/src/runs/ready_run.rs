@@ -14,8 +14,10 @@ use ralph_engine::worker_pool::WorkerSlot;
 use tokio::sync::watch;
 use tracing::Instrument as _;
 
+use super::measured_run::MeasuredRun;
 use super::notify::Notifier;
 use crate::error::AppError;
+use crate::telemetry::Telemetry;
 
 /// A run whose journal is open and whose services are connected.
 pub struct ReadyRun {
@@ -24,6 +26,7 @@ pub struct ReadyRun {
     pub(crate) services: Services,
     pub(crate) notifier: Notifier,
     pub(crate) observer: Option<Box<dyn RunObserver>>,
+    pub(crate) telemetry: Arc<Telemetry>,
 }
 
 /// Follows a run while it is driven, and receives its last records before [`ReadyRun::drive`] returns.
@@ -87,6 +90,7 @@ impl ReadyRun {
         // Boxed: the future contains the whole run machine. A process with one run drives it on its own
         // thread; `ralph_engine::run_thread` gives each of several runs a thread.
         let latest = self.journal.latest();
+        let measured = MeasuredRun::new(&dir, &self.journal, self.telemetry);
         let driven = Box::pin(run::drive(
             self.dir,
             self.journal,
@@ -95,12 +99,13 @@ impl ReadyRun {
         ))
         .instrument(span);
         let observer = self.observer;
+        let measuring = measured.follow(latest.clone());
         let following = async {
             if let Some(observer) = observer {
                 observer.follow(dir.clone(), latest).await;
             }
         };
-        let (ended, ()) = tokio::join!(driven, following);
+        let (ended, (), ()) = tokio::join!(driven, following, measuring);
         match &ended {
             Ok(status) => self.notifier.notify_status(&dir, status).await,
             // Another process works on the run.

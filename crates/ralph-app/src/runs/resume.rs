@@ -7,6 +7,7 @@ use ralph_core::run::{self, Command};
 use ralph_core::state::RunState;
 use ralph_engine::journal::Journal;
 
+use super::measured_run;
 use super::notify::Notifier;
 use super::ready_run::ReadyRun;
 use crate::app::App;
@@ -74,6 +75,7 @@ pub async fn prepare_resume(query: &str, app: &App) -> Result<ResumeOutcome, App
         journal,
         services,
         observer: None,
+        telemetry: measured_run::telemetry(&app),
         notifier: Notifier::new(&app, providers.models.network()),
     })))
 }

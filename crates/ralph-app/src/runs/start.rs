@@ -8,6 +8,7 @@ use ralph_core::task::TaskFile;
 use ralph_engine::store::RunDir;
 
 use super::create_run::{self, UnfinishedRunPolicy};
+use super::measured_run;
 use super::notify::Notifier;
 use super::ready_run::ReadyRun;
 use crate::app::App;
@@ -163,6 +164,7 @@ async fn prepare_in(
         journal,
         services,
         observer: None,
+        telemetry: measured_run::telemetry(app),
         notifier: Notifier::new(app, providers.models.network()),
     })
 }

@@ -76,7 +76,7 @@ async fn fleet(State(context): State<ServerContext>) -> Result<Json<FleetReport>
         };
         let runs = activities.into_iter().map(|activity| {
             let id = &activity.summary.id;
-            let position = queue.waiting.iter().position(|waiting| waiting == id);
+            let position = queue.queued.iter().position(|waiting| waiting == id);
             let this_server = queue.working.contains(id);
             let owner = activity
                 .owner_pid

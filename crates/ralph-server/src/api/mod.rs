@@ -14,6 +14,7 @@ mod lint;
 mod logs;
 mod machine;
 mod measurements;
+mod metrics;
 mod models;
 mod openapi_document;
 mod operations;
@@ -58,6 +59,7 @@ fn documented_routes() -> OpenApiRouter<ServerContext> {
         .merge(streams::routes());
     OpenApiRouter::with_openapi(openapi_document::base())
         .merge(health::routes())
+        .merge(metrics::routes())
         .nest("/api/v1", resources)
 }
 

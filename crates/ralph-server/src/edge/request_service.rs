@@ -9,7 +9,7 @@ use axum::extract::Request;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tower_service::Service as _;
 
 use super::framework_errors::ErrorCompletion;
@@ -20,11 +20,13 @@ use crate::auth::{RequestGuard, random_id};
 use crate::context::ServerContext;
 use crate::live::{CloseCode, LiveStreams, wants_websocket};
 use crate::problem::Problem;
+use crate::telemetry::{RouteLabel, ServerMetrics};
 
 /// Serves requests: what all of them have in common.
 #[derive(Debug)]
 pub(crate) struct RequestService {
     router: Router,
+    metrics: ServerMetrics,
     guard: RequestGuard,
     errors: ErrorCompletion,
     security: TransportSecurity,
@@ -45,6 +47,7 @@ impl RequestService {
         directories.extend(home.map(|home| (PathBuf::from(home), "~")));
         Self {
             router,
+            metrics: context.metrics.requests.clone(),
             security: if guard.has_https_name {
                 TransportSecurity::Required
             } else {
@@ -64,13 +67,23 @@ impl RequestService {
     pub(crate) async fn serve(&self, request: Request) -> Response {
         let id = random_id();
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let started = Instant::now();
         let response = match self.respond(request).await {
             Ok(response) => response,
             Err(problem) => problem.into_response(),
         };
         let mut response = self.errors.complete(response, &id).await;
         add_headers(response.headers_mut(), self.security, &id);
-        tracing::debug!(%id, %method, path, status = response.status().as_u16(), "request");
+        let (status, duration) = (response.status(), started.elapsed());
+        let route = response.extensions().get::<RouteLabel>();
+        self.metrics.count_request(&method, route, status, duration);
+        let milliseconds = duration.as_millis();
+        let status = status.as_u16();
+        if status >= 500 {
+            tracing::warn!(%id, %method, path, status, milliseconds, "request failed");
+        } else {
+            tracing::debug!(%id, %method, path, status, milliseconds, "request");
+        }
         response
     }
 

@@ -7,6 +7,7 @@
 
 mod access;
 mod index;
+mod machine;
 mod run;
 mod supervisor;
 mod support;

@@ -54,6 +54,8 @@ verification: {baseline: false}
 /// A repository with one commit on `main`, a task, a script of a model, and a state directory.
 pub(crate) struct TestProject {
     temporary: TempDir,
+    /// Variables of the server besides the usual ones.
+    more_variables: Vec<(OsString, OsString)>,
 }
 
 impl TestProject {
@@ -62,6 +64,7 @@ impl TestProject {
         let temporary = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
         let project = Self {
             temporary: temporary.unwrap(),
+            more_variables: Vec::new(),
         };
         fs::create_dir(project.repo()).unwrap();
         fs::create_dir(project.path("user")).unwrap();
@@ -72,6 +75,12 @@ impl TestProject {
         project.git(&["commit", "--quiet", "--message", "base"]);
         project.write_script(&[finishing_reply()]);
         project
+    }
+
+    /// Adds a variable to the environment of the server.
+    pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.more_variables.push((name.into(), value.into()));
+        self
     }
 
     /// Returns a path in the temporary directory.
@@ -126,6 +135,7 @@ impl TestProject {
                 (format!("GIT_{role}_EMAIL").into(), "user@localhost".into()),
             ]);
         }
+        variables.extend(self.more_variables.iter().cloned());
         variables
     }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::output::CliOutput;
-use crate::diagnostics_log::{self, LogSettings};
+use crate::diagnostics_log::{self, LogSettings, StderrLog};
 use crate::terminal::{OutputMode, SpinnerVisibility, StdoutStyle};
 use ralph_app::App;
 use ralph_app::config::{Environment, Settings};
@@ -46,13 +46,14 @@ impl Context {
 
     /// Starts the diagnostics log. It redacts every secret that the application knows when it
     /// writes a line.
-    pub(super) fn start_log(&self, verbosity: u8) {
+    pub(super) fn start_log(&self, verbosity: u8, stderr: StderrLog) {
         let environment = self.app.environment();
         let settings = LogSettings {
             // Commands that need a state directory report a missing one themselves.
             state_dir: environment.state_dir().into_iter().next(),
             filter: environment.log_filter().map(str::to_owned),
             verbosity,
+            stderr,
         };
         let redactor = self.app.redactor();
         diagnostics_log::install(settings, move || redactor.clone());

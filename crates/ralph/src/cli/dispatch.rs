@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::future::Future;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::FromArgMatches as _;
 use ralph_app::AppError;
@@ -17,6 +18,10 @@ use super::{
     logs, merge, mode, models, pr, preflight, profile, proxy, prune, reindex, replay, resume, rm,
     run, runs, scm, seed_flags, selftest, serve, show, steer, task, tokens, top, trust, usage,
 };
+use crate::diagnostics_log::StderrLog;
+
+/// How long the end of a command waits for the collector of telemetry.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Runs the program: parses the arguments, executes the command and reports errors.
 pub fn main() -> std::process::ExitCode {
@@ -36,15 +41,25 @@ pub fn main() -> std::process::ExitCode {
     };
     let arguments = arguments.into_iter().skip(1).collect();
     let context = Context::new(process_environment()).with_arguments(arguments);
-    context.start_log(cli.log_verbosity());
     let is_json = cli.command.is_json();
+    let stderr = if let CliCommand::Serve(args) = &cli.command {
+        args.stderr_log(context.app.environment())
+    } else {
+        Ok(StderrLog::default())
+    };
+    context.start_log(cli.log_verbosity(), stderr.clone().unwrap_or_default());
     let (redactor, output) = (context.app.redactor(), context.output());
-    let code = dispatch(cli.command, context).unwrap_or_else(|error| {
-        tracing::debug!(%error, "the command failed");
-        let error = error.redacted(&redactor);
-        output.print_error(&error, is_json);
-        ExitCode::for_error(error.kind)
-    });
+    let telemetry = context.app.telemetry();
+    let code = stderr
+        .and_then(|_| dispatch(cli.command, context))
+        .unwrap_or_else(|error| {
+            tracing::debug!(%error, "the command failed");
+            let error = error.redacted(&redactor);
+            output.print_error(&error, is_json);
+            ExitCode::for_error(error.kind)
+        });
+    // The runs of this process may have spans that the collector does not have yet.
+    telemetry.flush(FLUSH_TIMEOUT);
     code.into()
 }
 

@@ -15,6 +15,7 @@ fn logged(state: &Path, filter: &str, events: impl FnOnce()) -> String {
         state_dir: Some(state.to_owned()),
         filter: Some(filter.to_owned()),
         verbosity: 0,
+        stderr: StderrLog::default(),
     };
     let (filter, _) = LogFilter::new(settings.filter.as_deref(), 0);
     let log = DiagnosticsLog::new(settings, filter, Box::new(move || redactor.clone()));

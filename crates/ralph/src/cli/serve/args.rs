@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::Args;
+use crate::diagnostics_log::StderrLog;
+use clap::{Args, ValueEnum};
 use ralph_app::AppError;
 use ralph_app::config::Environment;
 use ralph_core::parse_value;
@@ -52,12 +53,39 @@ pub(in crate::cli) struct ServeArgs {
     /// Replace the token of the running server, and end all sessions
     #[arg(long, conflicts_with_all = ["open", "host", "port", "listen", "workers", "tls_cert", "behind_proxy", "public_url"])]
     pub(super) rotate_token: bool,
+    /// Write the log on standard error in this format [default: `RALPH_LOG_FORMAT`, or text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(super) log_format: Option<LogFormat>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
+/// The format of the log on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// A line of text per event
+    Text,
+    /// A JSON object per event and line
+    Json,
+}
+
 impl ServeArgs {
+    /// Returns the log on standard error.
+    pub(in crate::cli) fn stderr_log(
+        &self,
+        environment: &Environment,
+    ) -> Result<StderrLog, AppError> {
+        match (self.log_format, environment.log_format()) {
+            (Some(LogFormat::Text), _) | (None, Some("text") | None) => Ok(StderrLog::Text),
+            (Some(LogFormat::Json), _) | (None, Some("json")) => Ok(StderrLog::Json),
+            (None, Some(_)) => Err(invalid_variable(
+                "RALPH_LOG_FORMAT",
+                "it is neither `text` nor `json`",
+            )),
+        }
+    }
+
     /// Returns the settings of the server.
     pub(super) fn options(&self, environment: &Environment) -> Result<ServeOptions, AppError> {
         let (host, port) = match self.listen {

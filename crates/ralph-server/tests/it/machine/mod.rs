@@ -1,0 +1,11 @@
+//! Tests of the resources of the machine, its metrics, its telemetry and the notifications of its runs.
+
+mod configuration;
+mod export;
+mod metrics;
+mod models;
+mod notifications;
+mod operations;
+mod poller;
+mod projects;
+mod runs_of_machine;
