@@ -64,8 +64,8 @@ fn encode_histogram(
     metric: &mut MetricEncoder<'_>,
     histogram: &HistogramValue,
 ) -> Result<(), fmt::Error> {
-    // The encoder writes the largest number as `+Inf`.
-    let bounds = histogram.bounds().iter().copied().chain([f64::MAX]);
+    // The last bucket has no bound.
+    let bounds = histogram.bounds().iter().copied().chain([f64::INFINITY]);
     let buckets: Vec<(f64, u64)> = bounds.zip(histogram.counts().iter().copied()).collect();
     let exemplars: Option<&HashMap<usize, Exemplar<NoLabelSet, f64>>> = None;
     metric.encode_histogram(histogram.sum(), histogram.count(), &buckets, exemplars)

@@ -28,8 +28,7 @@ async fn settings_name_their_sources_and_proposals_wait_for_an_approval() {
     let shown: Vec<_> = pending.iter().map(proposal).collect();
     let mut other = shown.clone();
     other[1]["value"] = "evil.example".into();
-    let approve =
-        |proposals: Vec<Value>| json!({"directory": directory, "proposals": proposals});
+    let approve = |proposals: Vec<Value>| json!({"directory": directory, "proposals": proposals});
     let refused = server
         .post("/api/v1/config/approvals", &approve(other))
         .await;

@@ -22,7 +22,9 @@ async fn profiles_have_models_and_a_model_is_tested() {
     );
     let models = server.get("/api/v1/models").await.expect(200).json();
     let profiles = models["profiles"].as_array().unwrap();
-    let priced = profiles.iter().find(|entry| entry["price"]["input"].is_number());
+    let priced = profiles
+        .iter()
+        .find(|entry| entry["price"]["input"].is_number());
     let priced = priced.unwrap_or_else(|| panic!("no price in {models}"));
     assert!(priced["price_source"]["kind"].is_string(), "{priced}");
     for entry in profiles.iter().filter(|entry| !entry["key"].is_null()) {
