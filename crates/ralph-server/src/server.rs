@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ralph_app::server::StateLock;
 use axum::middleware::from_fn;
+use ralph_app::server::StateLock;
 use ralph_app::{App, AppError};
 use ralph_core::secret::Secret;
 use tokio::net::TcpListener;
