@@ -1,0 +1,71 @@
+// The stream of all events: it keeps the queries of the pages up to date and reports runs that need the user.
+
+import type { QueryClient } from "@tanstack/react-query";
+import { useSyncExternalStore } from "react";
+import { keys } from "./queries";
+import { openStream, type Frame, type StreamState } from "./stream";
+
+let state: StreamState = "connecting";
+const stateListeners = new Set<() => void>();
+const frameListeners = new Set<(frames: Frame[]) => void>();
+
+export function useStreamState(): StreamState {
+  return useSyncExternalStore(
+    (listener) => {
+      stateListeners.add(listener);
+      return () => stateListeners.delete(listener);
+    },
+    () => state,
+  );
+}
+
+/** Calls a function with each batch of frames of all runs, until the returned function is called. */
+export function onFrames(listener: (frames: Frame[]) => void): () => void {
+  frameListeners.add(listener);
+  return () => frameListeners.delete(listener);
+}
+
+/** The shortest time between two requests for the same data. */
+const REFRESH_MS = 400;
+/** The interval of requests while there is no stream. */
+const FALLBACK_MS = 5_000;
+
+/** Opens the stream of all events for the life of the page. */
+export function startLive(client: QueryClient): () => void {
+  let cursor = "";
+  const changed = new Set<string>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const refresh = () => {
+    timer = undefined;
+    void client.invalidateQueries({ queryKey: keys.runs() });
+    for (const run of changed) void client.invalidateQueries({ queryKey: keys.run(run) });
+    changed.clear();
+  };
+  // Without the stream the page still shows what happens, a little later.
+  const fallback = setInterval(() => {
+    if (state !== "open") void client.invalidateQueries();
+  }, FALLBACK_MS);
+  const close = openStream({
+    address: () => `events${cursor === "" ? "" : `?cursor=${encodeURIComponent(cursor)}`}`,
+    onState: (next) => {
+      const wasLost = state === "lost";
+      state = next;
+      for (const listener of stateListeners) listener();
+      // Whatever happened in between is in the answers of new requests.
+      if (next === "open" && wasLost) void client.invalidateQueries();
+    },
+    onFrames: (frames) => {
+      for (const frame of frames) {
+        if (frame.cursor) cursor = frame.cursor;
+        if (frame.type === "hello" && frame.reset) void client.invalidateQueries();
+        if (frame.run) changed.add(frame.run);
+      }
+      if (changed.size > 0) timer ??= setTimeout(refresh, REFRESH_MS);
+      for (const listener of frameListeners) listener(frames);
+    },
+  });
+  return () => {
+    clearInterval(fallback);
+    close();
+  };
+}
