@@ -1,0 +1,86 @@
+import { Link } from "@tanstack/react-router";
+import type { ListedRun } from "../../api/types";
+import { useNow } from "../../shell/now";
+import { ago, plural, repoName, usd } from "../../ui/format";
+import { visible } from "../../log/pieces";
+import { Icon } from "../../ui/icon";
+import { Meter } from "../../ui/meter";
+import { LoopScore } from "../../ui/loop-score";
+import { StatusBadge } from "../../ui/status";
+
+/** A run in a list. */
+export function RunRow({ run }: { run: ListedRun }) {
+  const now = useNow();
+  const boxes = run.boxes ?? [];
+  const ticked = boxes.filter((box) => box.ticked).length;
+  return (
+    <li className="run-row">
+      <div className="run-main">
+        <div className="row wrap">
+          <StatusBadge status={run.queue_position ? "queued" : run.status} />
+          <Link to="/runs/$run" params={{ run: run.id }} className="run-title">
+            {run.title || run.task_id || run.id}
+          </Link>
+        </div>
+        <p className="small muted cut">
+          {run.repo && <span title={run.repo}>{repoName(run.repo)}</span>}
+          {run.branch && (
+            <>
+              {" · "}
+              <span className="code">{run.branch}</span>
+            </>
+          )}
+          {" · "}
+          {run.agent ?? run.model}
+        </p>
+        {run.reason && <p className="small raw run-reason">{run.reason}</p>}
+        {run.activity && <p className="small muted cut">{visible(run.activity)}</p>}
+        {run.queue_position && <p className="small muted">{`position ${run.queue_position} in the queue`}</p>}
+      </div>
+      <dl className="run-numbers small">
+        <div>
+          <dt>Iteration</dt>
+          <dd className="number">
+            {run.iteration}
+            {run.budgets?.iterations.limit ? <span className="faint"> of {run.budgets.iterations.limit}</span> : null}
+          </dd>
+        </div>
+        <div>
+          <dt>Boxes</dt>
+          <dd className="number">{boxes.length === 0 ? "–" : `${ticked} of ${boxes.length}`}</dd>
+        </div>
+        <div>
+          <dt>Loop score</dt>
+          <dd>
+            <LoopScore score={run.loop_score} />
+          </dd>
+        </div>
+      </dl>
+      <div className="run-cost">
+        <Meter label="Cost" used={run.cost_usd} limit={run.budgets?.cost_usd.limit} format={usd} />
+      </div>
+      <div className="run-end small">
+        {run.pr && (
+          <span className="row">
+            <Icon name="pull" size={14} />
+            {isAddress(run.pr.url) ? (
+              <a href={run.pr.url} target="_blank" rel="noreferrer">
+                #{run.pr.number}
+              </a>
+            ) : (
+              <span>#{run.pr.number}</span>
+            )}
+            <span className="muted">{run.pr.state}</span>
+          </span>
+        )}
+        {run.updated_at && <time dateTime={run.updated_at}>{ago(run.updated_at, now)}</time>}
+        {run.warnings ? <span className="muted">{plural(run.warnings, "warning")}</span> : null}
+      </div>
+    </li>
+  );
+}
+
+/** Only addresses of the web become links: an address comes from a source host. */
+export function isAddress(url: string): boolean {
+  return /^https?:\/\//i.test(url);
+}
