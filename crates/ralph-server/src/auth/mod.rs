@@ -24,7 +24,7 @@ pub(crate) use access_token::AccessToken;
 pub(crate) use cookie::SessionCookie;
 pub(crate) use guard::{Caller, ConnectionInfo, RequestGuard, client_address};
 pub use public_url::PublicUrl;
-pub(crate) use random_text::random_id;
+pub(crate) use random_text::{random_id, random_secret};
 pub(crate) use scope::AccessScope;
 pub(crate) use shares::ShareLink;
 pub(crate) use web_origin::{AllowedOrigins, WebOrigin, WebScheme};

@@ -1,5 +1,6 @@
-//! The pages of the server: the sign-in of a login link, and the start page.
+//! The pages of the server: the sign-in of a login link, and the dashboard.
 
+mod dashboard;
 mod html;
 mod login;
 mod start;
@@ -12,6 +13,7 @@ use crate::context::ServerContext;
 /// Returns the routes of the pages.
 pub(crate) fn routes() -> Router<ServerContext> {
     Router::new()
-        .route("/", get(start::page))
+        .route("/", get(dashboard::page))
+        .route("/{*path}", get(dashboard::page))
         .route("/login", get(login::page).post(login::sign_in))
 }
