@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use ralph_app::App;
-use tokio::sync::watch;
+use ralph_app::{App, AppError};
 
 use crate::auth::{AccessControl, SessionCookie};
 use crate::fleet::Fleet;
 use crate::index::RunIndex;
-use crate::live::LiveStreams;
+use crate::live::{LiveStreams, StreamLimits};
 use crate::operations::Operations;
 use crate::poller::Poller;
 use crate::server_file::PublishedServer;
 use crate::supervisor::Supervisor;
-use crate::telemetry::MetricSources;
+use crate::telemetry::{MetricSources, ServerMetrics};
 
 /// The parts of the server that all requests share; clones refer to the same server.
 #[derive(Debug, Clone)]
@@ -31,8 +30,38 @@ pub(crate) struct ServerContext {
     pub(crate) web: Arc<WebAddress>,
     /// The entry of the server in the state directory.
     pub(crate) published: Arc<PublishedServer>,
-    /// Becomes true when the server stops; streams then end.
-    pub(crate) stopping: watch::Receiver<bool>,
+}
+
+impl ServerContext {
+    pub(crate) fn new(
+        app: Arc<App>,
+        workers: usize,
+        (access, web, published): (Arc<AccessControl>, Arc<WebAddress>, Arc<PublishedServer>),
+    ) -> Result<Self, AppError> {
+        let supervisor = Supervisor::new(app.clone(), workers)?;
+        let fleet = Fleet::default();
+        let metrics = MetricSources {
+            app: app.clone(),
+            supervisor: supervisor.clone(),
+            fleet: fleet.clone(),
+            requests: ServerMetrics::default(),
+        };
+        let exported = metrics.clone();
+        app.start_export(Some(Box::new(move || exported.families())))?;
+        Ok(Self {
+            supervisor,
+            index: RunIndex::new(app.clone())?,
+            operations: Operations::new(app.clone()),
+            poller: Poller::new(app.clone()),
+            fleet,
+            metrics,
+            live: LiveStreams::new(app.clone(), StreamLimits::default()),
+            app,
+            access,
+            web,
+            published,
+        })
+    }
 }
 
 impl FromRef<ServerContext> for Arc<App> {

@@ -18,15 +18,9 @@ use crate::auth::{
 };
 use crate::context::{ServerContext, WebAddress};
 use crate::edge::{RequestService, ServerListener, serve_connections};
-use crate::fleet::Fleet;
-use crate::index::RunIndex;
-use crate::live::{LiveStreams, StreamLimits};
-use crate::operations::Operations;
 use crate::options::ServeOptions;
-use crate::poller::Poller;
 use crate::server_file::PublishedServer;
-use crate::supervisor::Supervisor;
-use crate::telemetry::{MetricSources, ServerMetrics, label_route};
+use crate::telemetry::label_route;
 use crate::{api, pages, tls};
 
 /// The interval in which expired sessions end.
@@ -41,7 +35,6 @@ pub struct Server {
     listeners: Vec<ServerListener>,
     service: Arc<RequestService>,
     context: ServerContext,
-    stopping: watch::Sender<bool>,
     address: ServerAddress,
     /// Held as long as the server works with the state directory.
     lock: StateLock,
@@ -61,12 +54,12 @@ impl Server {
     /// Listens on the address of the options.
     pub async fn bind(app: App, mut options: ServeOptions) -> Result<Self, AppError> {
         require_encryption(&options)?;
-        let lock = StateLock::acquire(app.state_dir()?.root(), &*app.clock())?;
-        let (listeners, address) = listen(&options).await?;
         let token = match options.token.take() {
             Some(token) => AccessToken::from_environment(token)?,
             None => AccessToken::generate(),
         };
+        let lock = StateLock::acquire(app.state_dir()?.root(), &*app.clock())?;
+        let (listeners, address) = listen(&options).await?;
         app.add_secret("RALPH_TOKEN", token.secret());
         let app = Arc::new(app);
         let access = Arc::new(AccessControl::new(token, app.clock()));
@@ -78,31 +71,10 @@ impl Server {
             has_https_name: has_https_name(&options),
             is_behind_proxy: options.behind_proxy,
         };
-        let (stopping, stop) = watch::channel(false);
-        let supervisor = Supervisor::new(app.clone(), options.workers)?;
-        let fleet = Fleet::default();
-        let metrics = MetricSources {
-            app: app.clone(),
-            supervisor: supervisor.clone(),
-            fleet: fleet.clone(),
-            requests: ServerMetrics::default(),
-        };
-        let exported = metrics.clone();
-        app.start_export(Some(Box::new(move || exported.families())))?;
-        let context = ServerContext {
-            supervisor,
-            index: RunIndex::new(app.clone())?,
-            operations: Operations::new(app.clone()),
-            poller: Poller::new(app.clone()),
-            fleet,
-            metrics,
-            live: LiveStreams::new(app.clone(), StreamLimits::default()),
-            published: Arc::new(PublishedServer::new(&app, address.local_url.clone())?),
-            access,
-            stopping: stop,
-            web,
-            app,
-        };
+        let local_url = address.local_url.clone();
+        let published = PublishedServer::new(&app, local_url, access.token())?;
+        let edge = (access, web, Arc::new(published));
+        let context = ServerContext::new(app, options.workers, edge)?;
         let router = api::routes().merge(pages::routes());
         let router = router.layer(from_fn(label_route));
         let router = router.with_state(context.clone());
@@ -111,7 +83,6 @@ impl Server {
             listeners,
             service: Arc::new(service),
             context,
-            stopping,
             address,
             lock,
         })
@@ -125,6 +96,11 @@ impl Server {
     /// Returns the token of programs.
     pub fn token(&self) -> Secret {
         self.context.access.token()
+    }
+
+    /// Returns the application whose runs the server works on.
+    pub fn app(&self) -> Arc<App> {
+        self.context.app.clone()
     }
 
     /// Returns a new link that signs a browser in once.
@@ -146,9 +122,8 @@ impl Server {
             live,
             ..
         } = self.context;
-        published.publish(access.token())?;
         supervisor.resume_runs()?;
-        let stopping = self.stopping;
+        let stopping = watch::Sender::new(false);
         let serving = serve_connections(self.listeners, self.service, stopping.subscribe());
         let stopped = async {
             tokio::select! {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use ralph_app::{App, AppError, ServerRecord};
@@ -14,19 +15,25 @@ pub(crate) struct PublishedServer {
     path: PathBuf,
     url: String,
     started_at: Timestamp,
+    /// The file may be that of the next server from then on.
+    is_removed: AtomicBool,
 }
 
 impl PublishedServer {
-    pub(crate) fn new(app: &App, url: String) -> Result<Self, AppError> {
-        Ok(Self {
+    /// Writes the entry. It exists until [`remove`](Self::remove), or until no request needs it.
+    pub(crate) fn new(app: &App, url: String, token: Secret) -> Result<Self, AppError> {
+        let published = Self {
             path: ServerRecord::path(&app.state_dir()?),
             url,
             started_at: app.clock().now(),
-        })
+            is_removed: AtomicBool::new(false),
+        };
+        published.replace_token(token)?;
+        Ok(published)
     }
 
-    /// Writes the entry, or replaces it after the token changed.
-    pub(crate) fn publish(&self, token: Secret) -> Result<(), AppError> {
+    /// Replaces the token in the entry.
+    pub(crate) fn replace_token(&self, token: Secret) -> Result<(), AppError> {
         let record = ServerRecord {
             pid: rustix::process::getpid().as_raw_nonzero().get(),
             url: self.url.clone(),
@@ -38,11 +45,20 @@ impl PublishedServer {
 
     /// Removes the entry when the server ends.
     pub(crate) fn remove(&self) {
+        if self.is_removed.swap(true, Ordering::AcqRel) {
+            return;
+        }
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 tracing::warn!(%error, "cannot remove `{}`", self.path.display());
             }
             Ok(()) | Err(_) => {}
         }
+    }
+}
+
+impl Drop for PublishedServer {
+    fn drop(&mut self) {
+        self.remove();
     }
 }

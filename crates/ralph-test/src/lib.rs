@@ -9,10 +9,12 @@
 //!   its exchanges with GitHub's own description.
 //! - [`FakeUpstream`] is a model provider that plays a scenario.
 //! - [`internet`] is an internet on this machine, with hosts that record their visits.
+//! - [`BrowserProcess`] is a real browser.
 //! - [`agent_program`] locates a real coding agent, [`agent_image`] is an image that contains it.
 
 mod agent_image;
 mod agents;
+mod browser;
 mod clock;
 mod collected_output;
 mod docker;
@@ -27,6 +29,7 @@ mod upstream;
 
 pub use agent_image::agent_image;
 pub use agents::agent_program;
+pub use browser::{BrowserProcess, skip_without_browser};
 pub use clock::TestClock;
 pub use collected_output::CollectedOutput;
 pub use docker::{BASE_IMAGE, skip_without_docker};

@@ -116,6 +116,6 @@ async fn replace_token(State(context): State<ServerContext>) -> Result<StatusCod
     };
     context.app.add_secret("RALPH_TOKEN", &token);
     let published = context.published.clone();
-    call_app(move || async move { published.publish(token) }).await?;
+    call_app(move || async move { published.replace_token(token) }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -4,6 +4,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use ralph_core::secret::Secret;
 
+use super::header_text::header_text;
 use super::web_origin::WebScheme;
 
 /// The most cookies of this name that are tried: a browser sends one per path.
@@ -62,7 +63,7 @@ impl SessionCookie {
         headers
             .get_all(header::COOKIE)
             .iter()
-            .filter_map(|value| value.to_str().map_or(None, Some))
+            .filter_map(header_text)
             .flat_map(|value| value.split(';'))
             .filter_map(move |pair| {
                 let (key, value) = pair.trim().split_once('=')?;

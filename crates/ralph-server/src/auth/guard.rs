@@ -6,9 +6,11 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
+use ralph_core::parse_value;
 
 use super::access_control::{AccessControl, SignInError};
 use super::cookie::SessionCookie;
+use super::header_text::header_text;
 use super::scope::AccessScope;
 use super::sessions::SessionEnd;
 use super::web_origin::{AllowedOrigins, WebScheme};
@@ -116,9 +118,9 @@ pub(crate) fn client_address(parts: &Parts, is_behind_proxy: bool) -> IpAddr {
         return peer;
     }
     let forwarded = parts.headers.get_all("x-forwarded-for").iter().next_back();
-    let forwarded = forwarded.and_then(|value| value.to_str().map_or(None, Some));
+    let forwarded = forwarded.and_then(header_text);
     let last = forwarded.and_then(|list| list.rsplit(',').next());
-    let last = last.and_then(|address| address.trim().parse().map_or(None, Some));
+    let last = last.and_then(|address| parse_value(address.trim()));
     last.unwrap_or(peer)
 }
 
@@ -139,7 +141,7 @@ fn check_host(origins: &AllowedOrigins, parts: &Parts) -> Result<(), Problem> {
     .with_hint("use the address that `ralph serve` printed, or start it with `--public-url`"))
 }
 
-/// Browsers send `Origin` with everything that could change something, and with WebSockets.
+/// Browsers send `Origin` with everything that could change something, and with each `WebSocket`.
 fn check_origin(origins: &AllowedOrigins, parts: &Parts) -> Result<(), Problem> {
     if !parts.headers.contains_key(header::ORIGIN) {
         return Ok(());
@@ -173,8 +175,9 @@ fn check_browser(parts: &Parts) -> Result<(), Problem> {
         header("sec-fetch-site"),
         None | Some(b"same-origin" | b"none")
     );
-    let is_navigation = header("sec-fetch-mode") == Some(b"navigate");
-    if !is_own_page && !(is_navigation && parts.method == Method::GET) {
+    let is_navigation =
+        header("sec-fetch-mode") == Some(b"navigate") && parts.method == Method::GET;
+    if !is_own_page && !is_navigation {
         return Err(foreign_origin());
     }
     if parts.headers.contains_key(header::UPGRADE) && !parts.headers.contains_key(header::ORIGIN) {
@@ -231,7 +234,7 @@ fn is_safe(method: &Method) -> bool {
 
 /// Returns the token of an `Authorization` header.
 fn bearer(value: &HeaderValue) -> Option<&str> {
-    let text = value.to_str().map_or(None, Some)?;
+    let text = header_text(value)?;
     let (scheme, token) = text.split_once(' ')?;
     scheme
         .eq_ignore_ascii_case("bearer")
@@ -245,5 +248,5 @@ fn only_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> 
     if values.next().is_some() {
         return None;
     }
-    value.to_str().map_or(None, Some)
+    header_text(value)
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use ralph_core::net::Host;
+use ralph_core::parse_value;
 
 /// Whether connections are encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,13 +87,13 @@ fn parse_authority(text: &str) -> Option<(Host, Option<u16>)> {
         }
         None => (text, None),
     };
-    let host = Host::parse(host).map_or(None, Some)?;
-    let port = match port.map(str::parse::<u16>) {
-        None => None,
-        Some(Ok(port)) => Some(port),
-        Some(Err(_)) => return None,
+    let Ok(host) = Host::parse(host) else {
+        return None;
     };
-    Some((host, port))
+    match port {
+        None => Some((host, None)),
+        Some(digits) => Some((host, Some(parse_value(digits)?))),
+    }
 }
 
 /// The origins of a server.

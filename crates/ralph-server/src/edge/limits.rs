@@ -12,7 +12,7 @@ pub(super) const MAX_CONNECTIONS: usize = 4096;
 /// The time for a TLS handshake, and for the headers of a request.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
 /// The time for the body of a request.
-pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 /// The time for the response to begin; images that a run needs may be built in it.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_mins(30);
 /// The time for open requests when the server stops.

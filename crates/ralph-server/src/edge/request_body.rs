@@ -1,7 +1,8 @@
 //! Reads the body of a request before its handler, so that no handler waits for a slow client.
 
 use axum::body::{Body, Bytes};
-use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use bytes::BytesMut;
 use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
@@ -71,6 +72,28 @@ pub(super) async fn discard_body(mut body: Body) {
     if timeout(BODY_TIMEOUT, discard).await.is_err() {
         tracing::debug!("a rejected body did not end in time");
     }
+}
+
+/// Refuses JSON that is no object: the deserializer would accept a list of the values of all fields.
+pub(super) fn require_object(parts: &Parts, body: &Bytes) -> Result<(), Problem> {
+    let kind = parts.headers.get(header::CONTENT_TYPE);
+    let is_json = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    if !is_json || first.is_none_or(|byte| *byte == b'{') {
+        return Ok(());
+    }
+    if let Err(error) = serde_json::from_slice::<serde::de::IgnoredAny>(body) {
+        return Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "bad-request",
+            format!("the body is not JSON: {error}"),
+        ));
+    }
+    Err(Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "invalid-request",
+        "the body is not a JSON object",
+    ))
 }
 
 fn too_large() -> Problem {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::uri::PathAndQuery;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
@@ -14,7 +15,7 @@ use tower_service::Service as _;
 
 use super::framework_errors::ErrorCompletion;
 use super::limits::{RESPONSE_TIMEOUT, check_head};
-use super::request_body::{discard_body, read_body};
+use super::request_body::{discard_body, read_body, require_object};
 use super::response_headers::{TransportSecurity, add_headers};
 use crate::auth::{RequestGuard, random_id};
 use crate::context::ServerContext;
@@ -101,8 +102,9 @@ impl RequestService {
             discard_body(body).await;
             return Err(problem);
         }
-        let body = Body::from(read_body(body).await?);
-        let request = Request::from_parts(parts, body);
+        let body = read_body(body).await?;
+        require_object(&parts, &body)?;
+        let request = Request::from_parts(parts, Body::from(body));
         let response = self.router.clone().call(request);
         let response = timeout(RESPONSE_TIMEOUT, AssertUnwindSafe(response).catch_unwind());
         match response.await {
@@ -127,7 +129,7 @@ impl RequestService {
         if self.base_path.is_empty() {
             return uri;
         }
-        let target = uri.path_and_query().map(|target| target.as_str());
+        let target = uri.path_and_query().map(PathAndQuery::as_str);
         let rest = target.and_then(|target| target.strip_prefix(&*self.base_path));
         let inner = match rest {
             Some("") => "/".to_owned(),

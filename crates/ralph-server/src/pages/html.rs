@@ -6,11 +6,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
+use crate::auth::header_text;
+
 /// Returns whether the client of a request shows pages.
 pub(crate) fn accepts_html(headers: &HeaderMap) -> bool {
     headers
         .get(header::ACCEPT)
-        .and_then(|accept| accept.to_str().map_or(None, Some))
+        .and_then(header_text)
         .is_some_and(|accept| accept.contains("text/html"))
 }
 

@@ -20,6 +20,7 @@ use ralph_app::{App, AppError};
 use ralph_server::{ServeOptions, Server, ServerAddress};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -317,12 +318,15 @@ impl TestServer {
         self.send_json(self.request(Method::PUT, path), body).await
     }
 
-    /// Sends a request with a JSON body.
+    /// Sends a request with a JSON body; null means none.
     pub(crate) async fn send_json(
         &self,
         request: hyper::http::request::Builder,
         body: &Value,
     ) -> HttpReply {
+        if body.is_null() {
+            return self.send(request.body(Full::default()).unwrap()).await;
+        }
         let request = request.header(CONTENT_TYPE, "application/json");
         let body = Full::from(body.to_string());
         self.send(request.body(body).unwrap()).await
@@ -375,4 +379,25 @@ pub(crate) fn path_of(link: &str) -> &str {
     let after_scheme = link.find("://").map_or(0, |at| at + "://".len());
     let path = link[after_scheme..].find('/').unwrap();
     &link[after_scheme + path..]
+}
+
+/// Sends bytes on a connection and returns all that the server sends until it closes the connection.
+/// The bytes should ask for that with `Connection: close`.
+pub(crate) async fn send_bytes(server: &TestServer, bytes: &[u8]) -> String {
+    let exchange = async {
+        let mut stream = TcpStream::connect(server.address.socket).await.unwrap();
+        stream.write_all(bytes).await.unwrap();
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply).await.unwrap();
+        String::from_utf8_lossy(&reply).into_owned()
+    };
+    let reply = timeout(WAIT_TIMEOUT, exchange).await;
+    reply.expect("the server responds")
+}
+
+/// Returns the status code of a response that is a text.
+pub(crate) fn status_of(reply: &str) -> u16 {
+    let code = reply.split(' ').nth(1).unwrap_or_default();
+    code.parse()
+        .unwrap_or_else(|_| panic!("no response: {reply:?}"))
 }

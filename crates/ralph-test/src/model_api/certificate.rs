@@ -15,6 +15,8 @@ pub struct FakeCertificate {
     certificate: CertificateDer<'static>,
     key: KeyPair,
     authority: String,
+    /// The certificate as PEM.
+    pem: String,
 }
 
 impl FakeCertificate {
@@ -63,9 +65,20 @@ impl FakeCertificate {
         let certificate = params.signed_by(&key, &issuer).expect("a certificate");
         Self {
             certificate: certificate.der().clone(),
+            pem: certificate.pem(),
             key,
             authority: pem,
         }
+    }
+
+    /// Returns the certificate as PEM.
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// Returns the key of the certificate as PEM.
+    pub fn key_pem(&self) -> String {
+        self.key.serialize_pem()
     }
 
     /// Returns the certificate of the authority, in the format of `SSL_CERT_FILE`.

@@ -74,6 +74,7 @@ mod scm;
 #[cfg(target_os = "linux")]
 mod script;
 mod secrets;
+mod server;
 mod setup;
 mod shared_objects;
 mod starting;

@@ -1,13 +1,13 @@
 //! Starts the server, or asks the running one.
 
-use ralph_app::AppError;
+use ralph_app::{App, AppError};
 use ralph_server::{Server, ServerAddress};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use super::args::ServeArgs;
-use super::browser;
+use super::{browser, machine_state, running};
 use crate::cli::context::Context;
 use crate::cli::exit::ExitCode;
 use crate::cli::output::CliOutput;
@@ -38,6 +38,12 @@ fn runtime() -> Result<Runtime, AppError> {
 
 async fn serve(args: &ServeArgs, context: Context) -> Result<ExitCode, AppError> {
     let output = context.output();
+    if args.login {
+        return running::print_login_link(args.json, &context.app, output).await;
+    }
+    if args.rotate_token {
+        return running::replace_token(args.json, &context.app, output).await;
+    }
     let options = args.options(context.app.environment())?;
     if context.app.environment().has_ignored_server_token() {
         notice(
@@ -58,12 +64,22 @@ async fn serve(args: &ServeArgs, context: Context) -> Result<ExitCode, AppError>
             &format!("no browser was opened — {why} — open the link yourself"),
         );
     }
+    let app = server.app();
     let (stop, stopped) = watch::channel(false);
     let serving = server.serve(stopped);
     tokio::pin!(serving);
+    let signalled = async {
+        if !args.json {
+            tokio::select! {
+                () = print_state(&app, output) => {}
+                () = signals.received() => return,
+            }
+        }
+        signals.received().await;
+    };
     tokio::select! {
         ended = &mut serving => return ended.map(|()| ExitCode::Success),
-        () = signals.received() => {}
+        () = signalled => {}
     }
     notice(
         output,
@@ -90,6 +106,17 @@ fn announce(
         output.print_text(&format!("dashboard: {link}\n"))?;
     }
     Ok(())
+}
+
+/// Prints what runs can use. A failure does not end the server.
+async fn print_state(app: &App, output: CliOutput) {
+    let printed = match machine_state::lines(app).await {
+        Ok(lines) => output.print_lines(&lines).map(|_| ()),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = printed {
+        notice(output, &error.to_string());
+    }
 }
 
 fn notice(output: CliOutput, text: &str) {

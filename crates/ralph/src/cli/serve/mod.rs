@@ -1,11 +1,13 @@
 //! `ralph serve`: works on many runs, and serves them to browsers and programs.
 //!
-//! `args` has the command line, `command` starts the server or asks the running one, `browser` opens the
-//! login link.
+//! `args` has the command line, `command` starts the server, `running` asks the running one, `browser` opens
+//! the login link, `machine_state` describes what runs can use.
 
 mod args;
 mod browser;
 mod command;
+mod machine_state;
+mod running;
 
 pub(super) use args::ServeArgs;
 pub(super) use command::run;
