@@ -40,10 +40,12 @@ impl ServerContext {
     ) -> Result<Self, AppError> {
         let supervisor = Supervisor::new(app.clone(), workers)?;
         let fleet = Fleet::default();
+        let live = LiveStreams::new(app.clone(), StreamLimits::default());
         let metrics = MetricSources {
             app: app.clone(),
             supervisor: supervisor.clone(),
             fleet: fleet.clone(),
+            live: live.clone(),
             requests: ServerMetrics::default(),
         };
         let exported = metrics.clone();
@@ -55,7 +57,7 @@ impl ServerContext {
             poller: Poller::new(app.clone()),
             fleet,
             metrics,
-            live: LiveStreams::new(app.clone(), StreamLimits::default()),
+            live,
             app,
             access,
             web,
