@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 use super::steering_details::SteeringDetails;
 use super::summary::RunSummary;
 use crate::providers::models::agent_model_name;
+use crate::server::ServerQueue;
 
 /// A run in full.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -97,6 +98,13 @@ pub struct VerifiedCommit {
 }
 
 impl RunDetails {
+    /// Adds the place of the run in the queue of the running server, if it has one.
+    #[must_use]
+    pub fn in_queue(mut self, queue: &ServerQueue) -> Self {
+        self.summary = self.summary.in_queue(queue);
+        self
+    }
+
     /// Describes a run.
     pub fn from_state(dir: &RunDir, state: &RunState) -> Self {
         let plan = &state.plan;

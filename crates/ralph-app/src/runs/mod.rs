@@ -63,7 +63,7 @@ pub use shared_objects::SharedObjects;
 pub use start::{OnReserved, PlanPreview, RunStart, plan_start, prepare_start, preview_start};
 pub use steering_details::{BlockedHostEntry, MessageEntry, ShownProviderTool, SteeringDetails};
 pub use summary::{
-    DAMAGED, INTERRUPTED, NEEDS_UPGRADE, PullRequestSummary, RunSummary, TokenTotals,
+    DAMAGED, INTERRUPTED, NEEDS_UPGRADE, PullRequestSummary, QUEUED, RunSummary, TokenTotals,
     interrupted_hint,
 };
 pub use unattended_pause::{UnattendedPause, continues_unattended, pause_unattended};

@@ -191,6 +191,7 @@ impl OrphanedRun {
             started_at: None,
             updated_at: saved_at.or(created),
             origin: None,
+            queue_position: None,
         }
     }
 }

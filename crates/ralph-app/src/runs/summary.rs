@@ -9,8 +9,12 @@ use ralph_engine::store::RunDir;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::server::ServerQueue;
+
 /// The status of a run whose process died during its work.
 pub const INTERRUPTED: &str = "interrupted";
+/// The status of a run that continues as soon as the server has a free worker.
+pub const QUEUED: &str = "queued";
 /// The status of a run whose journal cannot be read.
 pub const DAMAGED: &str = "damaged";
 /// The status of a run that a newer ralph wrote.
@@ -50,6 +54,9 @@ pub struct RunSummary {
     /// How a run whose directory was lost was rebuilt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
+    /// The position in the queue of the running server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_position: Option<usize>,
 }
 
 /// The tokens of all model calls.
@@ -103,7 +110,25 @@ impl RunSummary {
             started_at: Some(state.started_at),
             updated_at: Some(state.updated_at),
             origin: state.adoption.as_ref().map(ToString::to_string),
+            queue_position: None,
         }
+    }
+
+    /// Adds the place of the run in the queue of the running server, if it has one.
+    #[must_use]
+    pub fn in_queue(mut self, queue: &ServerQueue) -> Self {
+        let Some(position) = queue.position(&self.id) else {
+            return self;
+        };
+        // No process works on it, but the user has nothing to do.
+        if self.status == INTERRUPTED {
+            self.status = QUEUED;
+        }
+        self.reason = Some(format!(
+            "waits for a worker of the server, position {position}"
+        ));
+        self.queue_position = Some(position);
+        self
     }
 
     /// Summarizes a run. A run with an unreadable journal gets a special status instead of hiding
@@ -141,6 +166,7 @@ impl RunSummary {
             started_at: None,
             updated_at: None,
             origin: None,
+            queue_position: None,
         }
     }
 }

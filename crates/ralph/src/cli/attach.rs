@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::follow::{FollowEnd, JournalFollower, POLL_INTERVAL};
+use ralph_app::server::ServerQueue;
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 use ralph_engine::durable::StoreError;
@@ -26,6 +28,9 @@ use crate::terminal::{OutputMode, RunView};
 const EARLIER_RECORDS: u64 = 20;
 /// The number of earlier lines of live output that are shown first.
 const EARLIER_LIVE_LINES: usize = 20;
+
+/// How often the server is asked about a run that waits for a worker.
+pub(super) const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Arguments of `attach`.
 #[derive(Debug, Args)]
@@ -111,12 +116,16 @@ async fn show(
         live_limit = usize::MAX;
         read_journal(&mut journal, &mut view)?;
         let status = journal.state().map(|state| state.status.clone());
+        let mut wait = POLL_INTERVAL;
         match status {
             Some(status) if status.is_final() => {
                 return Ok(AttachEnd::Followed(FollowEnd::Finished, status));
             }
             Some(status) if !is_held => {
-                return Ok(AttachEnd::Followed(FollowEnd::Unattended, status));
+                if !ServerQueue::read(&context.app).await.contains(dir) {
+                    return Ok(AttachEnd::Followed(FollowEnd::Unattended, status));
+                }
+                wait = QUEUE_INTERVAL;
             }
             Some(_) | None => {}
         }
@@ -125,7 +134,7 @@ async fn show(
         }
         tokio::select! {
             _ = interrupt.recv() => return Ok(AttachEnd::Detached),
-            () = tokio::time::sleep(POLL_INTERVAL) => {}
+            () = tokio::time::sleep(wait) => {}
         }
     }
 }

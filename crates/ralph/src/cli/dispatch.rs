@@ -93,7 +93,7 @@ fn dispatch(command: CliCommand, context: Context) -> Result<ExitCode, AppError>
         CliCommand::Poll(args) => block_on(issue::poll(args, context)),
         CliCommand::Runs(args) => block_on(runs::run(args, context)),
         CliCommand::Show(args) => block_on(show::run(args, context)),
-        CliCommand::Logs(args) => logs::run(&args, context),
+        CliCommand::Logs(args) => block_on(logs::run(&args, context)),
         CliCommand::Attach(args) => block_on(attach::run(&args, context)),
         CliCommand::Top(args) => block_on(top::run(args, context)),
         CliCommand::Pause(args) => block_on(steer::run(&args, &Steer::Pause, context)),

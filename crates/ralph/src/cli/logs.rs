@@ -9,12 +9,14 @@ use clap::Args;
 use ralph_app::AppError;
 use ralph_app::follow::POLL_INTERVAL;
 use ralph_app::results::find_transcript;
+use ralph_app::server::ServerQueue;
 use ralph_core::parse_value;
 use ralph_engine::durable::StoreError;
 use ralph_engine::live_output::{LiveFollower, LiveLine};
 use ralph_engine::store::RunDir;
 use serde_json::{Value, json};
 
+use super::attach::QUEUE_INTERVAL;
 use super::context::Context;
 use super::exit::ExitCode;
 use super::output::{CliOutput, StdoutReader};
@@ -59,7 +61,7 @@ const CHUNK_BYTES: u64 = 64 * 1024;
 const EARLIER_LIVE_LINES: usize = 20;
 
 /// Prints the log.
-pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppError> {
+pub(super) async fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppError> {
     let dir = context.app.find_run(&args.run.run)?;
     let mut log = LogTail {
         path: log_path(&args.source, &dir)?,
@@ -73,7 +75,7 @@ pub(super) fn run(args: &LogsArgs, context: &Context) -> Result<ExitCode, AppErr
     if args.follow {
         // Live output is not part of the error log.
         let live = (!args.source.errors).then(|| LiveFollower::new(&dir));
-        follow(&dir, &mut log, live)?;
+        follow(&dir, &mut log, live, context).await?;
     } else {
         log.print_new(PartialLine::Print)?;
     }
@@ -92,7 +94,12 @@ fn log_path(args: &LogSourceArgs, dir: &RunDir) -> Result<PathBuf, AppError> {
     }))
 }
 
-fn follow(dir: &RunDir, log: &mut LogTail, mut live: Option<LiveFollower>) -> Result<(), AppError> {
+async fn follow(
+    dir: &RunDir,
+    log: &mut LogTail,
+    mut live: Option<LiveFollower>,
+    context: &Context,
+) -> Result<(), AppError> {
     // Prints the whole log first, then the end of the live output so far.
     let mut reader = log.print_new(PartialLine::Hold)?;
     let mut limit = EARLIER_LIVE_LINES;
@@ -111,10 +118,13 @@ fn follow(dir: &RunDir, log: &mut LogTail, mut live: Option<LiveFollower>) -> Re
         if reader == StdoutReader::Connected {
             reader = log.print_new(partial)?;
         }
-        if !is_held {
+        if is_held {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        } else if ServerQueue::read(&context.app).await.contains(dir) {
+            tokio::time::sleep(QUEUE_INTERVAL).await;
+        } else {
             return Ok(());
         }
-        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }

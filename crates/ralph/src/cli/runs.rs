@@ -3,7 +3,10 @@
 use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
-use ralph_app::runs::{DAMAGED, INTERRUPTED, NEEDS_UPGRADE, ORPHANED, OrphanedRuns, RunSummary};
+use ralph_app::runs::{
+    DAMAGED, INTERRUPTED, NEEDS_UPGRADE, ORPHANED, OrphanedRuns, QUEUED, RunSummary,
+};
+use ralph_app::server::ServerQueue;
 use ralph_core::id::RunId;
 use ralph_core::money::Usd;
 use ralph_engine::journal::RunOutline;
@@ -50,11 +53,12 @@ pub(super) async fn run(args: RunsArgs, context: &Context) -> Result<ExitCode, A
     };
     let others = all.len() - listed.len();
     let now = context.app.clock().now();
+    let queue = ServerQueue::read(&context.app).await;
     let orphans = OrphanedRuns::find(&context.app).await?;
     let orphans = orphans.listed().rev().map(|orphan| orphan.summary(now));
     let known = listed.iter().rev();
     let summaries: Vec<RunSummary> = known
-        .map(|id| RunSummary::read(id, &state.run(id)))
+        .map(|id| RunSummary::read(id, &state.run(id)).in_queue(&queue))
         .chain(orphans)
         .collect();
     let output = context.output();
@@ -190,7 +194,7 @@ pub(super) fn status_tone(status: &str) -> Tone {
         "succeeded" => Tone::Good,
         "failed" | DAMAGED => Tone::Bad,
         "paused" | "waiting_quota" | "waiting_provider" | "waiting_host" | "stopped"
-        | "sandbox_lost" | INTERRUPTED | NEEDS_UPGRADE | ORPHANED => Tone::Warn,
+        | "sandbox_lost" | QUEUED | INTERRUPTED | NEEDS_UPGRADE | ORPHANED => Tone::Warn,
         _ => Tone::Accent,
     }
 }

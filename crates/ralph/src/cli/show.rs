@@ -5,6 +5,7 @@ use ralph_app::AppError;
 use ralph_app::format;
 use ralph_app::results::close_if_merged;
 use ralph_app::runs::{OrphanedRuns, RunDetails, RunSummary, SteeringDetails};
+use ralph_app::server::ServerQueue;
 use ralph_core::state::RunState;
 use ralph_engine::store::RunDir;
 
@@ -41,11 +42,12 @@ pub(super) async fn run(args: ShowArgs, context: &Context) -> Result<ExitCode, A
         return show_iteration::run((&dir, &state), number, args.json, context);
     }
     close_if_merged(&dir, &mut state, &context.app).await;
+    let queue = ServerQueue::read(&context.app).await;
     let output = context.output();
     if args.json {
-        output.print_json(&RunDetails::from_state(&dir, &state))?;
+        output.print_json(&RunDetails::from_state(&dir, &state).in_queue(&queue))?;
     } else {
-        let summary = RunSummary::from_state(&dir, &state);
+        let summary = RunSummary::from_state(&dir, &state).in_queue(&queue);
         let style = match output.style().columns() {
             Some(columns) => Style::Rich { columns },
             None => Style::Plain,

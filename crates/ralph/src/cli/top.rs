@@ -6,7 +6,9 @@ use clap::Args;
 use ralph_app::AppError;
 use ralph_app::format;
 use ralph_app::runs::{FollowedRuns, RunActivity};
+use ralph_app::server::ServerQueue;
 use ralph_core::money::Usd;
+use ralph_engine::store::StateDir;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
@@ -40,11 +42,7 @@ pub(super) async fn run(args: TopArgs, context: &Context) -> Result<ExitCode, Ap
     let state = context.app.state_dir()?;
     let output = context.output();
     let mut runs = FollowedRuns::default();
-    let read = |runs: &mut FollowedRuns| {
-        let now = context.app.clock().now();
-        runs.read(&state, now).map(|activities| (activities, now))
-    };
-    let (activities, now) = read(&mut runs)?;
+    let (activities, now) = read(&mut runs, &state, context).await?;
     if args.json {
         output.print_json(&activities)?;
         return Ok(ExitCode::Success);
@@ -73,8 +71,24 @@ pub(super) async fn run(args: TopArgs, context: &Context) -> Result<ExitCode, Ap
             _ = interrupt.recv() => return Ok(ExitCode::Success),
             () = tokio::time::sleep(REFRESH_INTERVAL) => {}
         }
-        (activities, now) = read(&mut runs)?;
+        (activities, now) = read(&mut runs, &state, context).await?;
     }
+}
+
+/// Returns the unfinished runs with their places in the queue of the server, and the time of reading.
+async fn read(
+    runs: &mut FollowedRuns,
+    state: &StateDir,
+    context: &Context,
+) -> Result<(Vec<RunActivity>, jiff::Timestamp), AppError> {
+    let queue = ServerQueue::read(&context.app).await;
+    let now = context.app.clock().now();
+    let activities = runs.read(state, now)?.into_iter();
+    let activities = activities.map(|run| RunActivity {
+        summary: run.summary.in_queue(&queue),
+        ..run
+    });
+    Ok((activities.collect(), now))
 }
 
 /// Formats as many runs as there is room for.
