@@ -101,7 +101,7 @@ const TRANSITIONS: [(&str, &[&str]); 13] = [
 const ACTIVE: [&str; 4] = ["created", "preparing", "running", "verifying"];
 
 /// Events that occur only in unfinished runs.
-const EVENTS_OF_UNFINISHED_RUNS: [&str; 26] = [
+const EVENTS_OF_UNFINISHED_RUNS: [&str; 27] = [
     "iteration_started",
     "model_asked",
     "model_replied",
@@ -112,6 +112,7 @@ const EVENTS_OF_UNFINISHED_RUNS: [&str; 26] = [
     "agent_started",
     "agent_did",
     "agent_charged",
+    "agent_measured",
     "agent_switched",
     "agent_finished",
     "action_started",

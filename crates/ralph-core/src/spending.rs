@@ -77,6 +77,7 @@ fn charge(
         | Event::Agent(
             AgentSessionEvent::AgentStarted { .. }
             | AgentSessionEvent::AgentDid { .. }
+            | AgentSessionEvent::AgentMeasured { .. }
             | AgentSessionEvent::AgentSwitched { .. }
             | AgentSessionEvent::AgentFinished { .. },
         )

@@ -13,7 +13,7 @@ use crate::id::{CommitId, Digest};
 use crate::mitigation::Ladder;
 use crate::money::Usd;
 use crate::plan::RunPlan;
-use crate::ports::{PullRequest, SandboxId, TokenUsage};
+use crate::ports::{AgentMeasurements, PullRequest, SandboxId, TokenUsage};
 use crate::profile::ModelChoice;
 use crate::run::{Command, FailReason, RunStatus};
 use crate::task::RunMode;
@@ -194,6 +194,8 @@ pub struct RunState {
     pub idle: u32,
     /// How the run was rebuilt after its directory was lost, if it was.
     pub adoption: Option<Box<Adoption>>,
+    /// The telemetry of all sessions of agents.
+    pub measured: AgentMeasurements,
     /// The iteration in progress.
     pub open: Option<OpenIteration>,
 }
@@ -241,6 +243,7 @@ impl RunState {
             findings: Vec::new(),
             baseline: None,
             running_command: None,
+            measured: AgentMeasurements::default(),
             crashed_command: None,
             approved_tests: None,
             last_metrics: None,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use ralph_core::net::{
     Allowlist, AllowlistEntry, EgressDecider, EgressDecision, EgressPolicy, EgressReason,
@@ -23,7 +23,8 @@ use crate::stream::LimitedStream;
 use crate::tls::{CertificateAuthority, CertificateError, client_config};
 use crate::{
     Arrival, BlockedHostNotice, ByteStream, Cassette, CostMeter, FurtherBlockedHosts, GateLimits,
-    GateSink, ProviderToolUse, Reachable, Resolver, Route, SandboxIdentity, SandboxListener,
+    GateSink, PlaceholderToken, ProviderToolUse, Reachable, Resolver, Route, SandboxIdentity,
+    SandboxListener, TelemetrySink,
 };
 
 /// The number of findings about provider-side tools that are announced; the audit log contains all
@@ -112,6 +113,8 @@ pub(crate) struct GateInner {
     pub(crate) cassette: Option<Arc<Cassette>>,
     /// The `/health` response of a standalone gate.
     pub(crate) standalone_health: Option<String>,
+    /// Accepts the telemetry of the agent, if the run wants it.
+    pub(crate) telemetry: OnceLock<credentials::TelemetryIntake>,
 }
 
 impl Gate {
@@ -176,6 +179,7 @@ impl Gate {
             meter: deps.meter,
             cassette: deps.cassette,
             standalone_health: health,
+            telemetry: OnceLock::new(),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -197,6 +201,18 @@ impl Gate {
             // The sender lives as long as the gate and only ever signals the close.
             _ = closed.changed() => {}
         }
+    }
+
+    /// Accepts telemetry on the credential port. Returns the token that uploads need.
+    pub fn accept_telemetry(&self, sink: Arc<dyn TelemetrySink>) -> PlaceholderToken {
+        let intake = &self.inner.telemetry;
+        let intake = intake.get_or_init(|| credentials::TelemetryIntake::new(sink));
+        intake.token().clone()
+    }
+
+    /// Returns the address of the credential port for telemetry.
+    pub fn telemetry_url(address: SocketAddr) -> String {
+        format!("http://{address}{}", credentials::TELEMETRY_PATH)
     }
 
     /// Ends every connection and refuses new ones. Placeholder tokens that the sandbox still has

@@ -44,7 +44,10 @@ pub use address::{Reachable, is_public};
 pub use announced::FurtherBlockedHosts;
 pub use audit::{BlockedHostNotice, GateAuditRecord, GateSink, SandboxIdentity};
 pub use cassette::{Cassette, CassetteError, ReplayPace};
-pub use credentials::{PlaceholderToken, ProviderToolUse, Route, RouteError};
+pub use credentials::{
+    InvalidTelemetryError, PlaceholderToken, ProviderToolUse, Route, RouteError, TelemetryEncoding,
+    TelemetrySignal, TelemetrySink, TelemetryUpload,
+};
 pub use dial::{Resolver, SystemResolver};
 pub use gate::{Gate, GateDeps, GateError, GateSettings};
 pub use limits::GateLimits;

@@ -81,10 +81,12 @@ impl Server {
         let (stopping, stop) = watch::channel(false);
         let supervisor = Supervisor::new(app.clone(), options.workers)?;
         let fleet = Fleet::default();
+        let live = LiveStreams::new(app.clone(), StreamLimits::default());
         let metrics = MetricSources {
             app: app.clone(),
             supervisor: supervisor.clone(),
             fleet: fleet.clone(),
+            live: live.clone(),
             requests: ServerMetrics::default(),
         };
         let exported = metrics.clone();
@@ -96,7 +98,7 @@ impl Server {
             poller: Poller::new(app.clone()),
             fleet,
             metrics,
-            live: LiveStreams::new(app.clone(), StreamLimits::default()),
+            live,
             published: Arc::new(PublishedServer::new(&app, address.local_url.clone())?),
             access,
             stopping: stop,

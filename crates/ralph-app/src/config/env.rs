@@ -343,6 +343,13 @@ impl Environment {
         self.get(name).map(str::trim).filter(|_| is_users)
     }
 
+    /// Returns whether agents send their telemetry to ralph: `RALPH_AGENT_TELEMETRY` is `1` or `true`.
+    pub fn wants_agent_telemetry(&self) -> bool {
+        let is_users = !self.from_dotenv.contains("RALPH_AGENT_TELEMETRY");
+        let value = self.get("RALPH_AGENT_TELEMETRY").filter(|_| is_users);
+        matches!(value, Some("1" | "true"))
+    }
+
     /// Returns the format of the log of `ralph serve` on standard error, from `RALPH_LOG_FORMAT`.
     pub fn log_format(&self) -> Option<&str> {
         self.get("RALPH_LOG_FORMAT")

@@ -243,6 +243,38 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn telemetry_needs_the_token_of_the_run() {
+        let config = gate_config("https://models.example/v1");
+        let (gate, run_gate) = config.open().await.unwrap();
+        let point = r#"{"asDouble":3,"attributes":[{"key":"type","value":{"stringValue":"input"}}]}"#;
+        let body = format!(
+            r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{{"name":"tokens","sum":{{"aggregationTemporality":1,"dataPoints":[{point}]}}}}]}}]}}]}}"#
+        );
+        let upload = async |path: &str, token: &str, kind: &str| {
+            let length = body.len();
+            let request = format!(
+                "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nAuthorization: Bearer {token}\r\n{CLOSE}{body}"
+            );
+            let response = send_request(&gate, SandboxListener::Credentials, &request).await;
+            response.split(' ').nth(1).unwrap_or_default().to_owned()
+        };
+        let json = "application/json";
+        let metrics = "/otlp/v1/metrics";
+        assert_eq!(upload(metrics, "x", json).await, "404");
+        let token = gate.accept_telemetry(run_gate.telemetry());
+        let token = token.as_str();
+        assert_eq!(upload(metrics, "x", json).await, "401");
+        assert_eq!(upload("/otlp/v1/other", token, json).await, "404");
+        assert_eq!(upload(metrics, token, "text/plain").await, "415");
+        assert_eq!(upload(metrics, token, "application/x-protobuf").await, "400");
+        assert_eq!(run_gate.drain_telemetry(), None);
+        assert_eq!(upload(metrics, token, json).await, "200");
+        let measured = run_gate.drain_telemetry().unwrap();
+        let expected = [("tokens.input".to_owned(), 3.0)];
+        assert_eq!(measured.metrics, expected.into());
+    }
+
+    #[tokio::test]
     async fn a_gate_closes_when_its_run_gate_is_dropped() {
         let config = gate_config("https://models.example/v1");
         let (gate, run_gate) = config.open().await.unwrap();

@@ -9,6 +9,7 @@
 //! - `egress_log` is the file with the decisions; `egress_summary` summarizes them if there are too
 //!   many.
 
+mod agent_telemetry;
 mod authorities;
 mod config;
 mod connector;
@@ -18,6 +19,7 @@ mod egress_report;
 mod egress_summary;
 mod run_gate;
 
+pub use agent_telemetry::AgentTelemetry;
 pub use authorities::trusted_authorities_pem;
 pub use config::{GateConfig, OpenGateError};
 pub use connector::GateConnector;

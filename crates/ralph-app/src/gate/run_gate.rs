@@ -6,12 +6,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ralph_core::budget::{Budget, BudgetLimits as Budgets};
 use ralph_core::money::Usd;
 use ralph_core::net::{Allowlist, AllowlistEntry, EgressReason, Endpoint, Host};
-use ralph_core::ports::{Allowance, GateControl, GateEvent, ProviderFailure};
+use ralph_core::ports::{AgentMeasurements, Allowance, GateControl, GateEvent, ProviderFailure};
 use ralph_gate::{
     BlockedHostNotice, Charge, CostMeter, Gate, GateAuditRecord, GateSink, ProviderToolUse, Route,
     SandboxListener,
 };
 
+use super::agent_telemetry::AgentTelemetry;
 use super::credential_port::CredentialPort;
 use super::egress_log::EgressLog;
 use crate::telemetry::WorkCounters;
@@ -44,6 +45,8 @@ struct GateListener {
     command: Mutex<Option<String>>,
     /// Counts the decisions, if anything reads the counts.
     counters: OnceLock<Arc<WorkCounters>>,
+    /// The telemetry of the agent.
+    telemetry: Arc<AgentTelemetry>,
 }
 
 /// Events that the run has not received yet, and the charges that it has.
@@ -67,6 +70,7 @@ impl RunGate {
                 failure: Mutex::default(),
                 command: Mutex::default(),
                 counters: OnceLock::new(),
+                telemetry: Arc::default(),
             }),
             meter,
             port: OnceLock::new(),
@@ -84,6 +88,11 @@ impl RunGate {
         if self.listener.counters.set(counters).is_err() {
             tracing::warn!("the counters of a gate were set twice");
         }
+    }
+
+    /// Returns the receiver of the agent's telemetry.
+    pub fn telemetry(&self) -> Arc<AgentTelemetry> {
+        self.listener.telemetry.clone()
     }
 
     /// Sets the gate. It is set only once.
@@ -257,6 +266,10 @@ impl GateControl for RunGate {
     fn provider_failure(&self) -> Option<ProviderFailure> {
         let failure = self.listener.failure.lock();
         failure.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn drain_telemetry(&self) -> Option<AgentMeasurements> {
+        self.listener.telemetry.drain()
     }
 
     fn set_running_command(&self, command: Option<&str>) {

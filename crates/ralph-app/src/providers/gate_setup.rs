@@ -61,6 +61,8 @@ pub fn pin_prices(prices: Option<&PriceBook>, directory: &Path) -> Result<(), Ap
 struct AgentLogin {
     base_url: String,
     environment: BTreeMap<String, String>,
+    /// The address and the token for the agent's telemetry, if the user wants it.
+    telemetry: Option<(String, String)>,
 }
 
 impl Providers {
@@ -100,6 +102,15 @@ impl Providers {
                 AgentLogin::new(route, &credential, address)
             })
         });
+        let mut agent_logins = agent_logins;
+        if self.models.environment.wants_agent_telemetry() {
+            let token = gate.accept_telemetry(run_gate.telemetry());
+            let secret = Secret::new(token.as_str().to_owned());
+            self.redactor.learn("telemetry token", secret);
+            for login in &mut agent_logins {
+                login.telemetry = Some((Gate::telemetry_url(address), token.as_str().to_owned()));
+            }
+        }
         let (agent, fallback_agent) = self.agents(access, agent_logins)?;
         Ok(GateSetup {
             egress,
@@ -180,10 +191,14 @@ impl Providers {
     }
 
     fn agent(&self, access: &AgentAccess, login: AgentLogin) -> Result<Arc<dyn Agent>, AppError> {
+        let mut environment = login.environment;
+        if let Some((url, token)) = &login.telemetry {
+            environment.extend(access.preset.telemetry_environment(url, token));
+        }
         let settings = PresetAgentSettings {
             model: access.model.clone(),
             base_url: login.base_url,
-            login: login.environment,
+            login: environment,
             clock: self.clock.clone(),
         };
         match access.preset.build_agent(&settings) {
@@ -275,6 +290,7 @@ impl AgentLogin {
         Self {
             base_url: String::new(),
             environment: BTreeMap::new(),
+            telemetry: None,
         }
     }
 
@@ -284,6 +300,7 @@ impl AgentLogin {
         Self {
             base_url,
             environment,
+            telemetry: None,
         }
     }
 }

@@ -125,7 +125,9 @@ fn agent_label(event: &AgentSessionEvent) -> Option<String> {
         AgentSessionEvent::AgentDid { .. } | AgentSessionEvent::AgentCharged { .. } => {
             Some("the agent is working".to_owned())
         }
-        AgentSessionEvent::AgentFinished { .. } | AgentSessionEvent::AgentSwitched { .. } => None,
+        AgentSessionEvent::AgentFinished { .. }
+        | AgentSessionEvent::AgentMeasured { .. }
+        | AgentSessionEvent::AgentSwitched { .. } => None,
     }
 }
 

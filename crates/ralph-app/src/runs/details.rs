@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ralph_core::money::Usd;
+use ralph_core::ports::AgentMeasurements;
 use ralph_core::state::RunState;
 use ralph_core::task::RunMode;
 use ralph_core::verdict::{TestCount, VerifyFinding};
@@ -43,6 +44,10 @@ pub struct RunDetails {
     notices: u64,
     #[serde(flatten)]
     steering: SteeringDetails,
+    /// The telemetry of all sessions of agents, if they sent any.
+    #[serde(skip_serializing_if = "AgentMeasurements::is_empty")]
+    #[schema(value_type = Object)]
+    telemetry: AgentMeasurements,
     /// The tests of the last verification, if they could be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     tests: Option<TestCount>,
@@ -130,6 +135,7 @@ impl RunDetails {
             warnings: state.announced.budget_warnings,
             notices: state.announced.notices,
             steering: SteeringDetails::from_state(state),
+            telemetry: state.measured.clone(),
             tests: state.verified_tests,
             findings: state.findings.clone(),
         }

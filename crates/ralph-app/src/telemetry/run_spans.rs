@@ -227,9 +227,9 @@ impl RunSpans {
                     (attributes, SpanStatus::Unset),
                 )]
             }
-            AgentSessionEvent::AgentDid { .. } | AgentSessionEvent::AgentSwitched { .. } => {
-                Vec::new()
-            }
+            AgentSessionEvent::AgentDid { .. }
+            | AgentSessionEvent::AgentMeasured { .. }
+            | AgentSessionEvent::AgentSwitched { .. } => Vec::new(),
         }
     }
 

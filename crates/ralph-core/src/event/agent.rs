@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::Digest;
 use crate::money::Usd;
-use crate::ports::{AgentEnd, AgentEvent, AgentReport, TokenUsage};
+use crate::ports::{AgentEnd, AgentEvent, AgentMeasurements, AgentReport, TokenUsage};
 
 /// A session of an agent's program in the sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,13 @@ pub enum AgentSessionEvent {
         usage: TokenUsage,
         cost_usd: Usd,
     },
+    /// The program sent telemetry about its session.
+    AgentMeasured {
+        iteration: u32,
+        attempt: u32,
+        #[serde(flatten)]
+        measured: AgentMeasurements,
+    },
     /// The fallback agent replaces the agent for the rest of the run.
     AgentSwitched {
         /// The first iteration in which it works.
@@ -55,6 +62,7 @@ impl AgentSessionEvent {
         "agent_started",
         "agent_did",
         "agent_charged",
+        "agent_measured",
         "agent_switched",
         "agent_finished",
     ];

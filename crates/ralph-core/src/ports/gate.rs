@@ -1,5 +1,6 @@
 //! The gate port: how a run controls its gate, and the events that the gate reports.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,48 @@ pub enum GateEvent {
         tool: Option<ProviderTool>,
         action: ProviderToolAction,
     },
+}
+
+/// The telemetry of an agent's session. The agent is not trusted, so the numbers decide nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentMeasurements {
+    /// Sums by metric.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, f64>,
+    /// The number of log records by name.
+    #[serde(default)]
+    pub events: BTreeMap<String, u64>,
+}
+
+impl AgentMeasurements {
+    /// Returns whether nothing was measured.
+    pub fn is_empty(&self) -> bool {
+        self.metrics.is_empty() && self.events.is_empty()
+    }
+
+    /// Adds to a metric, unless it would be one name too many.
+    pub fn add_metric(&mut self, name: String, value: f64, max_names: usize) {
+        if self.metrics.len() < max_names || self.metrics.contains_key(&name) {
+            *self.metrics.entry(name).or_default() += value;
+        }
+    }
+
+    /// Counts an event, unless it would be one name too many.
+    pub fn add_event(&mut self, name: &str, max_names: usize) {
+        if self.events.len() < max_names || self.events.contains_key(name) {
+            *self.events.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Adds the measurements of another session.
+    pub fn add(&mut self, other: &Self) {
+        for (name, value) in &other.metrics {
+            *self.metrics.entry(name.clone()).or_default() += value;
+        }
+        for (name, count) in &other.events {
+            *self.events.entry(name.clone()).or_default() += count;
+        }
+    }
 }
 
 /// How a call to a provider failed.
@@ -114,6 +157,10 @@ pub trait GateControl: Send + Sync {
     /// Returns how the last call to a provider failed, if no call has succeeded since. Setting an
     /// allowance discards earlier failures.
     fn provider_failure(&self) -> Option<ProviderFailure> {
+        None
+    }
+    /// Returns the telemetry that the agent sent since the last call, if there was any.
+    fn drain_telemetry(&self) -> Option<AgentMeasurements> {
         None
     }
     /// Sets the command that runs in the sandbox, so that blocked connections can be attributed to

@@ -17,7 +17,9 @@ pub use agent::{
 };
 pub use clock::{Clock, SuspendedTime};
 pub use confinement::{Confinement, MemoryLimit, StateHiding};
-pub use gate::{Allowance, CREDENTIAL_ADDRESS, GateControl, GateEvent, ProviderFailure};
+pub use gate::{
+    AgentMeasurements, Allowance, CREDENTIAL_ADDRESS, GateControl, GateEvent, ProviderFailure,
+};
 pub use model::{
     FinishReason, MAX_RETRY_WAIT, Model, ModelError, ModelReply, ModelRequest, TokenUsage,
 };

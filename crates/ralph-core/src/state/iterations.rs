@@ -85,6 +85,7 @@ impl RunState {
                 self.fallback_agent = FallbackAgentUse::Since(*iteration);
             }
             AgentSessionEvent::AgentFinished { .. } => self.running_command = None,
+            AgentSessionEvent::AgentMeasured { measured, .. } => self.measured.add(measured),
             AgentSessionEvent::AgentDid { .. } => {}
         }
         if let Some(open) = &mut self.open {

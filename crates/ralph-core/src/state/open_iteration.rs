@@ -173,7 +173,9 @@ impl OpenIteration {
                 self.agent_end = Some(end.clone());
                 self.agent_summary.clone_from(&report.summary);
             }
-            AgentSessionEvent::AgentCharged { .. } | AgentSessionEvent::AgentSwitched { .. } => {}
+            AgentSessionEvent::AgentCharged { .. }
+            | AgentSessionEvent::AgentMeasured { .. }
+            | AgentSessionEvent::AgentSwitched { .. } => {}
         }
     }
 

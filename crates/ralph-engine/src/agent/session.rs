@@ -95,9 +95,17 @@ pub(super) async fn run_agent_session(
         report: outcome.report.clone(),
         duration_ms: millis(took),
     });
+    let measured = controls.open_gate().and_then(|gate| gate.drain_telemetry());
+    let measured = measured.map(|measured| {
+        Event::Agent(AgentSessionEvent::AgentMeasured {
+            iteration: recorder.state().iteration,
+            attempt,
+            measured,
+        })
+    });
     let acknowledged = has_read_prompt(&outcome.end).then(|| acknowledged_messages(recorder));
     let acknowledged = acknowledged.unwrap_or_default();
-    recorder.append_all(std::iter::once(finished).chain(acknowledged))?;
+    recorder.append_all(measured.into_iter().chain([finished]).chain(acknowledged))?;
     untrusted.map_or(Ok(outcome), |problem| {
         Err(RunError::UnusableSandbox(problem))
     })

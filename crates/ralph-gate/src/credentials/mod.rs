@@ -26,6 +26,7 @@ mod route;
 mod route_builder;
 mod send;
 mod serve;
+mod telemetry;
 mod unmetered;
 
 pub use placeholder_token::PlaceholderToken;
@@ -34,3 +35,7 @@ pub use route::Route;
 pub(crate) use route::Routes;
 pub use route_builder::RouteError;
 pub(crate) use serve::serve;
+pub use telemetry::{
+    InvalidTelemetryError, TelemetryEncoding, TelemetrySignal, TelemetrySink, TelemetryUpload,
+};
+pub(crate) use telemetry::{TELEMETRY_PATH, TelemetryIntake};

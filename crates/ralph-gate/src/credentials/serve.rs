@@ -10,7 +10,7 @@ use ralph_core::net::{EgressDecider, EgressDecision, EgressReason};
 use super::refusal::CredentialRefusal;
 use super::route::{AllowedRequest, Route};
 use super::send::send;
-use super::{auth, path};
+use super::{auth, path, telemetry};
 use crate::gate::GateInner;
 use crate::http::{self, GateBody, HandlerFuture, text_response};
 use crate::{ByteStream, SandboxListener};
@@ -29,6 +29,10 @@ async fn handle_request(gate: &Arc<GateInner>, request: Request<Incoming>) -> Re
     if let Some(response) = answer_locally(gate, &request) {
         return response;
     }
+    let request = match telemetry::receive(gate, request).await {
+        Ok(response) => return response,
+        Err(request) => request,
+    };
     let uri = request.uri().clone();
     let path = uri.path();
     let found = gate.routes.find(path);

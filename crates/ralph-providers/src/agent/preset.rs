@@ -25,6 +25,32 @@ pub struct Preset {
     pub timeouts: PresetTimeouts,
 }
 
+impl Preset {
+    /// Returns the variables with which the program sends its telemetry to an address. Only the programs with the
+    /// output of `claude` have such variables.
+    pub fn telemetry_environment(&self, url: &str, token: &str) -> BTreeMap<String, String> {
+        match self.output {
+            AgentOutputFormat::StreamJson => {}
+            AgentOutputFormat::CodexJson
+            | AgentOutputFormat::OpencodeJson
+            | AgentOutputFormat::Lines => return BTreeMap::new(),
+        }
+        let header = format!("Authorization=Bearer {token}");
+        let variables = [
+            ("CLAUDE_CODE_ENABLE_TELEMETRY", "1"),
+            ("OTEL_METRICS_EXPORTER", "otlp"),
+            ("OTEL_LOGS_EXPORTER", "otlp"),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", url),
+            ("OTEL_EXPORTER_OTLP_HEADERS", &header),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "10000"),
+        ];
+        variables
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into()
+    }
+}
+
 /// One way for an agent to authenticate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

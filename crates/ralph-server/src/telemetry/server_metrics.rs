@@ -1,7 +1,6 @@
-//! Counts requests and the clients of streams.
+//! Counts requests.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,16 +20,7 @@ const NO_ROUTE: &str = "none";
 #[derive(Debug, Clone)]
 pub(crate) struct RouteLabel(String);
 
-/// A stream of events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StreamKind {
-    /// The events of one run.
-    Run,
-    /// The events of all runs.
-    All,
-}
-
-/// The measurements of this server; clones share them.
+/// The measurements of requests; clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerMetrics {
     shared: Arc<ServerCounts>,
@@ -39,8 +29,6 @@ pub(crate) struct ServerMetrics {
 #[derive(Debug, Default)]
 struct ServerCounts {
     requests: Mutex<BTreeMap<RequestKey, HistogramValue>>,
-    run_streams: AtomicUsize,
-    all_streams: AtomicUsize,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,38 +38,7 @@ struct RequestKey {
     status: u16,
 }
 
-/// A connected client of a stream; it counts until it is dropped.
-#[derive(Debug)]
-pub(crate) struct StreamClient {
-    metrics: ServerMetrics,
-    kind: StreamKind,
-}
-
-impl Drop for StreamClient {
-    fn drop(&mut self) {
-        self.metrics
-            .streams(self.kind)
-            .fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl ServerMetrics {
-    /// Counts a client of a stream.
-    pub(crate) fn add_stream_client(&self, kind: StreamKind) -> StreamClient {
-        self.streams(kind).fetch_add(1, Ordering::Relaxed);
-        StreamClient {
-            metrics: self.clone(),
-            kind,
-        }
-    }
-
-    fn streams(&self, kind: StreamKind) -> &AtomicUsize {
-        match kind {
-            StreamKind::Run => &self.shared.run_streams,
-            StreamKind::All => &self.shared.all_streams,
-        }
-    }
-
     /// Counts a request with its response.
     pub(crate) fn count_request(
         &self,
@@ -106,8 +63,8 @@ impl ServerMetrics {
         requests.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the current values.
-    pub(crate) fn families(&self) -> Vec<MetricFamily> {
+    /// Returns the durations of all requests.
+    pub(crate) fn family(&self) -> MetricFamily {
         let requests = self.requests();
         let requests = requests.iter().map(|(key, durations)| MetricSample {
             labels: vec![
@@ -117,28 +74,12 @@ impl ServerMetrics {
             ],
             value: MetricValue::Histogram(durations.clone()),
         });
-        let streams = [("run", StreamKind::Run), ("all", StreamKind::All)];
-        let streams = streams.map(|(name, kind)| {
-            let clients = self.streams(kind).load(Ordering::Relaxed);
-            MetricSample {
-                labels: vec![("stream", name.to_owned())],
-                value: MetricValue::Number(number(clients)),
-            }
-        });
-        vec![
-            MetricFamily {
-                name: "ralph_http_request_duration_seconds",
-                help: "Duration of requests until the response begins",
-                kind: MetricKind::Histogram,
-                samples: requests.collect(),
-            },
-            MetricFamily {
-                name: "ralph_stream_clients",
-                help: "Connected clients of WebSocket streams",
-                kind: MetricKind::Gauge,
-                samples: streams.into(),
-            },
-        ]
+        MetricFamily {
+            name: "ralph_http_request_duration_seconds",
+            help: "Duration of requests until the response begins",
+            kind: MetricKind::Histogram,
+            samples: requests.collect(),
+        }
     }
 }
 
@@ -179,16 +120,6 @@ pub(crate) async fn label_route(request: Request, next: Next) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_stream_client_counts_until_it_is_dropped() {
-        let metrics = ServerMetrics::default();
-        let clients = || metrics.streams(StreamKind::Run).load(Ordering::Relaxed);
-        let client = metrics.add_stream_client(StreamKind::Run);
-        assert_eq!(clients(), 1);
-        drop(client);
-        assert_eq!(clients(), 0);
-    }
 
     #[test]
     fn unknown_methods_share_a_label() {

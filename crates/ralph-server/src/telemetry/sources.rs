@@ -9,6 +9,7 @@ use ralph_app::telemetry::{MetricFamily, MetricKind, MetricSample, MetricValue};
 use super::memory::resident_bytes;
 use super::server_metrics::{ServerMetrics, number};
 use crate::fleet::Fleet;
+use crate::live::LiveStreams;
 use crate::supervisor::Supervisor;
 
 /// The parts of the server that have metrics.
@@ -17,6 +18,7 @@ pub(crate) struct MetricSources {
     pub(crate) app: Arc<App>,
     pub(crate) supervisor: Supervisor,
     pub(crate) fleet: Fleet,
+    pub(crate) live: LiveStreams,
     pub(crate) requests: ServerMetrics,
 }
 
@@ -38,6 +40,11 @@ impl MetricSources {
                 queue.working.len(),
             ),
             (
+                "ralph_stream_clients",
+                "Connected clients of WebSocket streams",
+                self.live.clients(),
+            ),
+            (
                 "ralph_queue_length",
                 "Runs that wait for a worker",
                 queue.queued.len(),
@@ -46,7 +53,14 @@ impl MetricSources {
         families.extend(gauges.map(|(name, help, value)| {
             MetricFamily::number(name, help, MetricKind::Gauge, number(value))
         }));
-        families.extend(self.requests.families());
+        families.push(self.requests.family());
+        let too_slow = usize::try_from(self.live.too_slow()).unwrap_or(usize::MAX);
+        families.push(MetricFamily::number(
+            "ralph_stream_clients_too_slow",
+            "Clients of streams that were closed because they were too slow",
+            MetricKind::Counter,
+            number(too_slow),
+        ));
         if let Some(bytes) = resident_bytes() {
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
             families.push(MetricFamily::number(

@@ -22,7 +22,9 @@ pub(super) fn session_lines(
             Style::Plain => vec![quiet_line(&working_label(agent, *attempt))],
         },
         AgentSessionEvent::AgentDid { did, .. } => agent_event_lines(did, state, style),
-        AgentSessionEvent::AgentCharged { .. } => Vec::new(),
+        AgentSessionEvent::AgentCharged { .. } | AgentSessionEvent::AgentMeasured { .. } => {
+            Vec::new()
+        }
         AgentSessionEvent::AgentSwitched { agent, why, .. } => {
             vec![warning_line(&format!(
                 "the fallback agent `{agent}` continues: {why}"
