@@ -246,7 +246,8 @@ mod tests {
     async fn telemetry_needs_the_token_of_the_run() {
         let config = gate_config("https://models.example/v1");
         let (gate, run_gate) = config.open().await.unwrap();
-        let point = r#"{"asDouble":3,"attributes":[{"key":"type","value":{"stringValue":"input"}}]}"#;
+        let point =
+            r#"{"asDouble":3,"attributes":[{"key":"type","value":{"stringValue":"input"}}]}"#;
         let body = format!(
             r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{{"name":"tokens","sum":{{"aggregationTemporality":1,"dataPoints":[{point}]}}}}]}}]}}]}}"#
         );
@@ -266,7 +267,10 @@ mod tests {
         assert_eq!(upload(metrics, "x", json).await, "401");
         assert_eq!(upload("/otlp/v1/other", token, json).await, "404");
         assert_eq!(upload(metrics, token, "text/plain").await, "415");
-        assert_eq!(upload(metrics, token, "application/x-protobuf").await, "400");
+        assert_eq!(
+            upload(metrics, token, "application/x-protobuf").await,
+            "400"
+        );
         assert_eq!(run_gate.drain_telemetry(), None);
         assert_eq!(upload(metrics, token, json).await, "200");
         let measured = run_gate.drain_telemetry().unwrap();

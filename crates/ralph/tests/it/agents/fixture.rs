@@ -78,6 +78,11 @@ impl AgentFixture {
         self
     }
 
+    pub(super) fn env(mut self, name: &str, value: &str) -> Self {
+        self.project = std::mem::replace(&mut self.project, Project::new()).env(name, value);
+        self
+    }
+
     /// Returns the containers of its runs.
     pub(super) fn containers(&self) -> Vec<String> {
         self.project.docker_objects(&["ps", "--all"])
