@@ -12,7 +12,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::home::{create_home, remove_home};
 use super::prompt::agent_prompt;
-use super::session_record::{charge_unmetered, log_session, record_start, write_agent_response};
+use super::session_record::{
+    charge_unmetered, log_session, measured_event, record_start, write_agent_response,
+};
 use super::sink::{AgentActivity, AgentSink};
 use super::transcript::TranscriptWriter;
 use super::watch::{CutReason, WatchOutcome, event_channel, watch_agent};
@@ -95,14 +97,7 @@ pub(super) async fn run_agent_session(
         report: outcome.report.clone(),
         duration_ms: millis(took),
     });
-    let measured = controls.open_gate().and_then(|gate| gate.drain_telemetry());
-    let measured = measured.map(|measured| {
-        Event::Agent(AgentSessionEvent::AgentMeasured {
-            iteration: recorder.state().iteration,
-            attempt,
-            measured,
-        })
-    });
+    let measured = measured_event(recorder, controls, attempt);
     let acknowledged = has_read_prompt(&outcome.end).then(|| acknowledged_messages(recorder));
     let acknowledged = acknowledged.unwrap_or_default();
     recorder.append_all(measured.into_iter().chain([finished]).chain(acknowledged))?;

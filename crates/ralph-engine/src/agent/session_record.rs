@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ralph_core::event::AgentSessionEvent;
+use ralph_core::event::{AgentSessionEvent, Event};
 use ralph_core::id::Digest;
 use ralph_core::ports::{Agent, AgentEnd, AgentReport};
 use serde::Serialize;
@@ -45,6 +45,20 @@ pub(super) fn record_start(
         prompt_bytes: prompt.len(),
     })?;
     Ok(attempt)
+}
+
+/// Returns the event with the telemetry of a session, if the program sent any.
+pub(super) fn measured_event(
+    recorder: &Recorder,
+    controls: &Controls,
+    attempt: u32,
+) -> Option<Event> {
+    let measured = controls.open_gate()?.drain_telemetry()?;
+    Some(Event::Agent(AgentSessionEvent::AgentMeasured {
+        iteration: recorder.state().iteration,
+        attempt,
+        measured,
+    }))
 }
 
 /// Writes the tools and the user commands of a session to the activity log, each with its time, and

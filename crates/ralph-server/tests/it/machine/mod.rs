@@ -2,6 +2,7 @@
 
 mod configuration;
 mod export;
+mod free_commands;
 mod metrics;
 mod models;
 mod notifications;
