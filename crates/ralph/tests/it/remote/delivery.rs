@@ -3,10 +3,10 @@
 use std::fs;
 use std::process::Command;
 
-use ralph_test::{FaultRule, GitHubFault, git};
+use ralph_test::{FakeGitHub, FakeGitHubToken, FaultRule, GitHubFault, git};
 use serde_json::json;
 
-use super::{BRANCH, RemoteProject};
+use super::{BRANCH, RemoteProject, assert_no_token_in};
 use crate::project::{actions, claiming, commit, control, finish, write};
 
 /// The request of a push.
@@ -197,6 +197,38 @@ fn commands_of_the_sandbox_have_no_credential() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+}
+
+/// The tokens are created during the run, so the redactor learns them before their first use.
+#[test]
+fn an_app_delivers_with_tokens_that_are_in_no_file() {
+    let key = FakeGitHub::APP_KEY;
+    let remote = RemoteProject::new().change(|project| {
+        project
+            .without_env("GITHUB_PAT")
+            .env("GITHUB_APP_ID", "4711")
+            .env("GITHUB_APP_PRIVATE_KEY_PEM", key)
+            .script(&two_halves())
+    });
+    remote.run().expect(11);
+    remote.project.ralph(&["resume", "last"]).expect(0);
+    assert_eq!(
+        remote.plan()["scm_credential"],
+        "GitHub App from GITHUB_APP_ID"
+    );
+    let pulls = remote.github.with_app(|app| app.pulls());
+    assert!(!pulls[0].pull.as_ref().unwrap().is_draft);
+    let tokens = remote.github.state().tokens.clone().into_iter();
+    let minted = tokens.filter(|(_, kind)| *kind == FakeGitHubToken::Installation);
+    let minted: Vec<String> = minted.map(|(token, _)| token).collect();
+    assert!(minted.len() >= 2, "one for each process: {}", minted.len());
+    let line = key.lines().nth(1).unwrap().to_owned();
+    for secret in minted.iter().chain([&line]) {
+        for directory in [remote.project.home(), remote.project.repo()] {
+            assert_no_token_in(&directory, secret);
+        }
+        assert_no_token_in(remote.hosted.path(), secret);
+    }
 }
 
 #[test]

@@ -28,10 +28,12 @@ fn an_overlap_is_reported_and_pauses_if_the_settings_say_so() {
             remote.project.configure("ralph.toml", settings);
         }
         git(&remote.bare(), &["branch", "other", "main"]);
-        let other = ["a.txt", "b.txt", "c.txt"];
+        for file in ["a.txt", "b.txt", "c.txt"] {
+            remote.commit_as("Ada", "other", file);
+        }
         remote
             .github
-            .with_app(|app| app.add_pull("Other", "other", "main", &other));
+            .with_app(|app| app.add_pull("Other", "other", "main", &[]));
         remote.run().expect(if pauses { 11 } else { 0 });
         let project = &remote.project;
         assert_eq!(project.events("overlap_found").len(), 1);
@@ -56,11 +58,11 @@ fn a_run_on_the_branch_of_another_run_is_stacked() {
     let project = Project::new().set("base_branch", "ralph/base");
     project.git(&["branch", "ralph/base", "main"]);
     let remote = RemoteProject::with(project).change(|project| project.script(&two_halves()));
-    // It changes the same files, and is no overlap.
-    let other = ["a.txt", "b.txt", "c.txt"];
+    // It changes the same file, and is no overlap.
+    remote.commit_as("Ada", "ralph/base", "a.txt");
     remote
         .github
-        .with_app(|app| app.add_pull("Base", "ralph/base", "main", &other));
+        .with_app(|app| app.add_pull("Base", "ralph/base", "main", &[]));
     remote.run().expect(11);
     let pulls = remote.github.with_app(|app| app.pulls());
     let facts = pulls[1].pull.as_ref().unwrap();
