@@ -38,7 +38,7 @@ enum SendFailure {
     Permanent(String),
 }
 
-struct Sender {
+struct BatchSender {
     settings: OtlpSettings,
     clock: Arc<dyn Clock>,
     metrics: MetricReader,
@@ -67,7 +67,7 @@ pub(super) async fn run_sender(
     };
     let mut ticks = interval_at(Instant::now() + settings.interval, settings.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut sender = Sender {
+    let mut sender = BatchSender {
         started: clock.now(),
         settings,
         clock,
@@ -102,7 +102,7 @@ pub(super) async fn run_sender(
     }
 }
 
-impl Sender {
+impl BatchSender {
     async fn send_spans(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         let Some(address) = self.settings.traces.clone().filter(|_| !batch.is_empty()) else {
