@@ -53,8 +53,8 @@ fn build(web: &Path, directory: &Path) -> Result<PathBuf, String> {
     }
     let version = output(Command::new("node").arg("--version"))?;
     let major = version.trim().trim_start_matches('v').split('.').next();
-    let major = major.and_then(|major| major.parse::<u32>().ok());
-    if major.is_none_or(|major| major < OLDEST_NODE) {
+    let major: u32 = major.map_or(Ok(0), str::parse).unwrap_or(0);
+    if major < OLDEST_NODE {
         return Err(format!(
             "Node {OLDEST_NODE} or newer is needed, this is {}",
             version.trim()
@@ -137,6 +137,7 @@ fn collect(directory: &Path, paths: &mut Vec<PathBuf>) {
 fn table(files: &[BuiltFile]) -> String {
     let mut text = String::from("&[\n");
     for BuiltFile { path, compressed } in files {
+        let compressed = compressed.to_str().expect("the path is valid text");
         writeln!(
             text,
             "    DashboardFile {{ path: {path:?}, compressed: include_bytes!({compressed:?}) }},"

@@ -81,7 +81,8 @@ impl ServerRecord {
 fn require_private(path: &Path) -> Result<(), AppError> {
     let metadata = fs::metadata(path).map_err(StoreError::when("inspect", path))?;
     let is_own = metadata.uid() == rustix::process::getuid().as_raw();
-    if is_own && metadata.mode() & 0o077 == 0 {
+    let is_shared = metadata.mode() & 0o077 != 0;
+    if is_own && !is_shared {
         return Ok(());
     }
     Err(AppError::runtime(

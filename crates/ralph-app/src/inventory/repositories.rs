@@ -151,17 +151,23 @@ pub async fn inspect_project(app: &App) -> Result<ProjectReport, AppError> {
             report.repository_fix = Some(error.fix.clone());
         }
     }
-    match found.worker {
-        WorkerChoice::Agent { name, .. } => report.agent = Some(name),
-        WorkerChoice::Model { profile, model, .. } => {
-            report.profile = Some(profile);
-            report.model = Some(model);
-        }
-        WorkerChoice::Missing { variables } => {
-            report.worker_fix = Some(missing_worker_fix(&variables));
+    report.set_worker(found.worker);
+    Ok(report)
+}
+
+impl ProjectReport {
+    fn set_worker(&mut self, worker: WorkerChoice) {
+        match worker {
+            WorkerChoice::Agent { name, .. } => self.agent = Some(name),
+            WorkerChoice::Model { profile, model, .. } => {
+                self.profile = Some(profile);
+                self.model = Some(model);
+            }
+            WorkerChoice::Missing { variables } => {
+                self.worker_fix = Some(missing_worker_fix(&variables));
+            }
         }
     }
-    Ok(report)
 }
 
 /// Returns the hosts in the project's files that the policy of a new run does not allow.

@@ -142,8 +142,10 @@ async fn send_as(
     };
     // Ctrl-C ends this process; commands in progress are in the journal.
     let (_interrupt, interrupted) = watch::channel(false);
-    let done = user_commands::run_offline(dir, journal, &services, command_file, interrupted).await;
-    let done = done.map_err(|error| cannot_perform(&state, &error))?;
+    let done = user_commands::run_offline(dir, journal, &services, command_file, interrupted);
+    let done = Box::pin(done)
+        .await
+        .map_err(|error| cannot_perform(&state, &error))?;
     Ok(done.map_or(SentCommandOutcome::Deferred, SentCommandOutcome::Done))
 }
 

@@ -34,7 +34,7 @@ pub struct RunSpans {
 }
 
 /// What an open span measures.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum OpenKey {
     Iteration,
     Model,

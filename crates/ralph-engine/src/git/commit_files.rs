@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn entries_have_their_kind_and_size() {
-        let listed = b"040000 tree aaaa       -\tsrc\0100644 blob bbbb      12\tsrc/a b.rs\0120000 blob cccc       4\tlink\0";
+        let listed = b"040000 tree aaaa       -\tsrc\x00100644 blob bbbb      12\tsrc/a b.rs\x00120000 blob cccc       4\tlink\0";
         let entries = parse_entries(listed);
         let shown: Vec<(&str, SandboxEntryKind, u64)> = entries
             .iter()

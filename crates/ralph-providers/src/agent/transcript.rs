@@ -335,7 +335,7 @@ mod tests {
         let text = "one\ntwo".to_owned();
         assert_eq!(entries, [TranscriptEntry::Text { text }]);
         let mut reader = TranscriptReader::default();
-        for _ in 0..MAX_ENTRIES + 1 {
+        for _ in 0..=MAX_ENTRIES {
             reader.read_line(r#"{"type":"text","part":{"text":"x"}}"#);
         }
         let (entries, is_cut) = reader.finish();

@@ -52,8 +52,10 @@ pub(super) fn log_names(body: &[u8]) -> Option<Vec<String>> {
 }
 
 fn parse(body: &[u8]) -> Option<Value> {
-    let root: Value = serde_json::from_slice(body).map_or(None, Some)?;
-    root.is_object().then_some(root)
+    match serde_json::from_slice(body) {
+        Ok(root @ Value::Object(_)) => Some(root),
+        Ok(_) | Err(_) => None,
+    }
 }
 
 fn nested<'a>(root: &'a Value, keys: [&str; 3]) -> Vec<&'a Value> {
@@ -75,7 +77,7 @@ fn list(value: &Value) -> &[Value] {
 fn number(value: &Value) -> Option<f64> {
     value
         .as_f64()
-        .or_else(|| value.as_str()?.parse().map_or(None, Some))
+        .or_else(|| ralph_core::parse_value(value.as_str()?))
 }
 
 fn attributes(value: &Value) -> Vec<(String, String)> {

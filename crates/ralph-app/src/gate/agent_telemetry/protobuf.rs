@@ -44,31 +44,37 @@ fn add_points(name: &str, data: &[u8], points: &mut Vec<MeasuredPoint>) -> Optio
         .any(|field| matches!(field, (2, Field::Number(1))));
     for (number, field) in fields {
         if let (1, Field::Bytes(point)) = (number, field) {
-            points.extend(point_in(name, point, is_delta)?);
+            add_point(name, point, is_delta, points)?;
         }
     }
     Some(())
 }
 
-/// Decodes a data point: of a number, field 4 is a double, 6 an integer and 7 an attribute; of a histogram, 4 is the
+/// Adds a data point: of a number, field 4 is a double, 6 an integer and 7 an attribute; of a histogram, 4 is the
 /// count, 5 the sum and 9 an attribute.
-fn point_in(name: &str, point: &[u8], is_delta: bool) -> Option<Option<MeasuredPoint>> {
+fn add_point(
+    name: &str,
+    point: &[u8],
+    is_delta: bool,
+    points: &mut Vec<MeasuredPoint>,
+) -> Option<()> {
     let (mut value, mut sum, mut attributes) = (None, None, Vec::new());
     for (number, field) in fields(point)? {
         match (number, field) {
             (4, Field::Fixed(bits)) => value = Some(f64::from_bits(bits)),
             (6, Field::Fixed(bits)) => value = Some(integer(bits)),
             (5, Field::Fixed(bits)) => sum = Some(f64::from_bits(bits)),
-            (7 | 9, Field::Bytes(pair)) => attributes.extend(attribute(pair)?),
+            (7 | 9, Field::Bytes(pair)) => add_attribute(pair, &mut attributes)?,
             (_, Field::Number(_) | Field::Fixed(_) | Field::Bytes(_)) => {}
         }
     }
-    Some(sum.or(value).map(|value| MeasuredPoint {
+    points.extend(sum.or(value).map(|value| MeasuredPoint {
         metric: name.to_owned(),
         attributes,
         value,
         is_delta,
-    }))
+    }));
+    Some(())
 }
 
 #[expect(
@@ -85,47 +91,50 @@ pub(super) fn log_names(body: &[u8]) -> Option<Vec<String>> {
     for resource in messages(body, 1)? {
         for scope in messages(resource, 2)? {
             for record in messages(scope, 2)? {
-                names.extend(log_name(record)?);
+                add_log_name(record, &mut names)?;
             }
         }
     }
     Some(names)
 }
 
-fn log_name(record: &[u8]) -> Option<Option<String>> {
+fn add_log_name(record: &[u8], names: &mut Vec<String>) -> Option<()> {
     let (mut event, mut body) = (None, None);
     for (number, field) in fields(record)? {
         match (number, field) {
             (12, Field::Bytes(name)) if !name.is_empty() => event = Some(name),
-            (5, Field::Bytes(value)) => body = text_value(value)?,
+            (5, Field::Bytes(value)) => set_text(value, &mut body)?,
             (_, Field::Number(_) | Field::Fixed(_) | Field::Bytes(_)) => {}
         }
     }
     let name = event.or(body);
-    Some(name.map(|name| String::from_utf8_lossy(name).into_owned()))
+    names.extend(name.map(|name| String::from_utf8_lossy(name).into_owned()));
+    Some(())
 }
 
-/// Decodes an attribute with a text.
-fn attribute(pair: &[u8]) -> Option<Option<(String, String)>> {
+/// Adds an attribute if it has a text.
+fn add_attribute(pair: &[u8], attributes: &mut Vec<(String, String)>) -> Option<()> {
     let (mut key, mut text) = (None, None);
     for (number, field) in fields(pair)? {
         match (number, field) {
             (1, Field::Bytes(name)) => key = Some(name),
-            (2, Field::Bytes(value)) => text = text_value(value)?,
+            (2, Field::Bytes(value)) => set_text(value, &mut text)?,
             (_, Field::Number(_) | Field::Fixed(_) | Field::Bytes(_)) => {}
         }
     }
     let decode = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Some(key.zip(text).map(|(key, text)| (decode(key), decode(text))))
+    attributes.extend(key.zip(text).map(|(key, text)| (decode(key), decode(text))));
+    Some(())
 }
 
-/// Returns the text of a value; none if it has another type.
-fn text_value(value: &[u8]) -> Option<Option<&[u8]>> {
+/// Sets `text` to the text of a value; to none if the value has another type.
+fn set_text<'a>(value: &'a [u8], text: &mut Option<&'a [u8]>) -> Option<()> {
     let mut fields = fields(value)?.into_iter();
-    Some(fields.find_map(|field| match field {
+    *text = fields.find_map(|field| match field {
         (1, Field::Bytes(text)) => Some(text),
         _ => None,
-    }))
+    });
+    Some(())
 }
 
 /// Returns the messages of a repeated field.
@@ -145,11 +154,10 @@ fn fields(mut rest: &[u8]) -> Option<Vec<(u64, Field<'_>)>> {
         let key = varint(&mut rest)?;
         let field = match key & 7 {
             0 => Field::Number(varint(&mut rest)?),
-            1 => Field::Fixed(u64::from_le_bytes(
-                take(&mut rest, 8)?.try_into().map_or(None, Some)?,
-            )),
+            1 => Field::Fixed(u64::from_le_bytes(*take(&mut rest, 8)?.as_array()?)),
             2 => {
-                let length = usize::try_from(varint(&mut rest)?).map_or(None, Some)?;
+                // A length beyond memory is beyond the message, too.
+                let length = usize::try_from(varint(&mut rest)?).unwrap_or(usize::MAX);
                 Field::Bytes(take(&mut rest, length)?)
             }
             5 => {
@@ -224,8 +232,8 @@ mod tests {
         let with_body = bytes(5, &bytes(1, b"claude_code.tool_result"));
         let scope = [bytes(2, &named), bytes(2, &with_body)].concat();
         let body = bytes(1, &bytes(2, &scope));
-        let names = ["api_request", "claude_code.tool_result"];
-        assert_eq!(log_names(&body), Some(names.map(str::to_owned).into()));
+        let expected = ["api_request", "claude_code.tool_result"];
+        assert_eq!(log_names(&body), Some(expected.map(str::to_owned).into()));
         assert_eq!(log_names(b"\xff\xff"), None);
     }
 }

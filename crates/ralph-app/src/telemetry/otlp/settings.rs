@@ -57,9 +57,7 @@ impl OtlpSettings {
         if traces.is_none() && metrics.is_none() {
             return Ok(None);
         }
-        for name in ["OTEL_EXPORTER_OTLP_COMPRESSION"] {
-            reader.require(name, &["none"])?;
-        }
+        reader.require("OTEL_EXPORTER_OTLP_COMPRESSION", &["none"])?;
         for name in [
             "OTEL_EXPORTER_OTLP_PROTOCOL",
             "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
@@ -210,7 +208,7 @@ fn decode(text: &str) -> String {
 fn hex_byte(digits: &[u8]) -> Option<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let value = digit(digits[0])? * 16 + digit(digits[1])?;
-    u8::try_from(value).map_or(None, Some)
+    Some(u8::try_from(value).unwrap_or(u8::MAX))
 }
 
 fn invalid(name: &str, why: &str, fix: &str) -> AppError {
