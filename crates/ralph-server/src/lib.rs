@@ -34,4 +34,5 @@ pub use api::openapi;
 pub use auth::PublicUrl;
 pub use index::{ReindexReport, reindex};
 pub use options::{ServeOptions, TlsFiles};
+pub use pages::has_dashboard;
 pub use server::{Server, ServerAddress};

@@ -46,7 +46,7 @@ pub(crate) struct Problem {
     pub(crate) field: Option<String>,
     /// The question that the request does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) question: Option<StartQuestion>,
+    pub(crate) question: Option<Box<StartQuestion>>,
     /// The id of the request, which is also in the diagnostics log.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) request_id: String,

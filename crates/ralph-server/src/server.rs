@@ -257,7 +257,7 @@ fn web_address(address: &ServerAddress, options: &ServeOptions) -> WebAddress {
     };
     let base_path = options.public_url.as_ref();
     let base_path = base_path.map(|public| public.base_path.clone());
-    let base_path = base_path.unwrap_or_else(String::new);
+    let base_path = base_path.unwrap_or_default();
     WebAddress {
         url: address.url.clone(),
         cookie: SessionCookie::new(scheme, &base_path),

@@ -131,13 +131,13 @@ async fn build(
             let handle = Arc::new(handle);
             let progress = handle.clone();
             let mut log = move |step| progress.log_image(step);
-            let built = Box::pin(build.run(&app, &mut log));
-            let built = until_cancelled(handle.cancelled(), built).await?;
-            if let Some(hint) = &built.hint {
+            let images = Box::pin(build.run(&app, &mut log));
+            let images = until_cancelled(handle.cancelled(), images).await?;
+            if let Some(hint) = &images.hint {
                 handle.log(hint);
             }
             handle.set_result(&NamedImages {
-                images: built.names.iter().map(ToString::to_string).collect(),
+                images: images.names.iter().map(ToString::to_string).collect(),
             })
         });
     Ok((StatusCode::ACCEPTED, Json(started?)))

@@ -79,6 +79,10 @@ enum RequestedMode {
 /// The budgets that replace those of the task.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the fields of requests are named like the keys of tasks"
+)]
 struct RequestedBudgets {
     #[schema(minimum = 1)]
     max_iterations: Option<u32>,

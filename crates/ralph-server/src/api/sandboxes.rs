@@ -90,7 +90,7 @@ async fn prune(
         context
             .operations
             .start(OperationKind::SandboxCleanup, move |handle| async move {
-                let pruned = prune_sandboxes(request, &app);
+                let pruned = Box::pin(prune_sandboxes(request, &app));
                 let report = until_cancelled(handle.cancelled(), pruned).await?;
                 handle.set_result(&report)
             });

@@ -146,7 +146,7 @@ impl From<StartError> for Problem {
         let mut asking = Self::new(status, "question", problem.detail)
             .with_hint(problem.hint)
             .with_field(question.field());
-        asking.question = Some(question);
+        asking.question = Some(Box::new(question));
         asking
     }
 }

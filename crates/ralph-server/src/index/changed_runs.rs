@@ -40,10 +40,8 @@ pub(super) struct ChangedRun {
 
 /// Returns when a run was last created or removed; none if that is unknown.
 pub(super) fn listing_time(state: &StateDir) -> Option<SystemTime> {
-    match fs::metadata(state.all_runs()).and_then(|metadata| metadata.modified()) {
-        Ok(time) => Some(time),
-        Err(_) => None,
-    }
+    let modified = fs::metadata(state.all_runs()).and_then(|metadata| metadata.modified());
+    modified.into_iter().next()
 }
 
 /// Compares the files with the index; no journal is read.

@@ -212,18 +212,18 @@ fn list_from_files(
 
 fn read_details(state: &StateDir, id: &RunId) -> Option<(Value, String)> {
     let dir = state.run(id);
-    let (details, repo) = match dir.state() {
-        Ok(state) => (
+    let (details, repo) = if let Ok(state) = dir.state() {
+        (
             serde_json::to_value(RunDetails::from_state(&dir, &state)),
             state.plan.repo,
-        ),
-        Err(_) => {
-            let outline = ralph_engine::journal::RunOutline::read(&dir.journal());
-            (
-                serde_json::to_value(RunSummary::read(id, &dir)),
-                outline.repo.unwrap_or_default(),
-            )
-        }
+        )
+    } else {
+        // The description of a run that cannot be read says why.
+        let outline = ralph_engine::journal::RunOutline::read(&dir.journal());
+        (
+            serde_json::to_value(RunSummary::read(id, &dir)),
+            outline.repo.unwrap_or_default(),
+        )
     };
     match details {
         Ok(details) => Some((details, repo)),

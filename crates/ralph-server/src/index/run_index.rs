@@ -130,9 +130,11 @@ impl RunIndex {
     }
 
     pub(super) fn set_head(&self, head: FeedPosition) {
-        self.shared
-            .head
-            .send_if_modified(|known| std::mem::replace(known, head.clone()) != head);
+        self.shared.head.send_if_modified(|known| {
+            let is_new = *known != head;
+            *known = head;
+            is_new
+        });
     }
 
     /// Publishes a new state, and logs it if it differs from the last.

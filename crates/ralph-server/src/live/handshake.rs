@@ -26,7 +26,7 @@ pub(crate) fn wants_websocket(headers: &HeaderMap) -> bool {
 }
 
 /// Accepts the handshake of a request, or returns what is wrong with it.
-pub(super) fn accept(request: &mut Request) -> Result<AcceptedHandshake, Box<Response>> {
+pub(super) fn accept(request: &mut Request) -> Result<AcceptedHandshake, Response> {
     let headers = request.headers();
     let is_upgrade = request.method() == Method::GET
         && request.version() == Version::HTTP_11
@@ -42,7 +42,7 @@ pub(super) fn accept(request: &mut Request) -> Result<AcceptedHandshake, Box<Res
     let Some(accept) = key.and_then(accept_key) else {
         let detail = "the header `Sec-WebSocket-Key` is not 16 bytes in base64";
         let problem = Problem::new(StatusCode::BAD_REQUEST, "invalid-handshake", detail);
-        return Err(Box::new(problem.into_response()));
+        return Err(problem.into_response());
     };
     let Some(connection) = request.extensions_mut().remove::<OnUpgrade>() else {
         return Err(upgrade_required("this connection cannot be upgraded"));
@@ -59,14 +59,14 @@ pub(super) fn accept(request: &mut Request) -> Result<AcceptedHandshake, Box<Res
     })
 }
 
-fn upgrade_required(detail: &str) -> Box<Response> {
+fn upgrade_required(detail: &str) -> Response {
     let problem = Problem::new(StatusCode::UPGRADE_REQUIRED, "upgrade-required", detail)
         .with_hint("open it with a WebSocket client");
     let headers = [
         (header::UPGRADE, "websocket"),
         (header::SEC_WEBSOCKET_VERSION, "13"),
     ];
-    Box::new((headers, problem).into_response())
+    (headers, problem).into_response()
 }
 
 /// Returns the response to a key; none if the key is invalid.

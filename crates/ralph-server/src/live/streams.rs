@@ -125,7 +125,7 @@ impl LiveStreams {
     ) -> Response {
         let handshake = match handshake::accept(&mut request) {
             Ok(handshake) => handshake,
-            Err(response) => return *response,
+            Err(response) => return response,
         };
         let Some(place) = ClientPlace::take(&self.shared) else {
             let detail = format!(

@@ -30,7 +30,7 @@ const DOCUMENT: &str = "index.html";
 const UNCHANGING: &str = "assets/";
 
 /// Returns whether this build has a dashboard.
-pub(crate) fn is_embedded() -> bool {
+pub fn has_dashboard() -> bool {
     !FILES.is_empty()
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn page(State(context): State<ServerContext>, request: Request)
     let is_page = path.is_empty() || accepts_html(request.headers());
     match FILES.iter().find(|file| file.path == DOCUMENT) {
         Some(document) if is_page => document_response(document, &context.web.base_path),
-        None if path.is_empty() => start::page().await,
+        None if path.is_empty() => start::page(),
         Some(_) | None => Problem::new(StatusCode::NOT_FOUND, "not-found", "there is no such page")
             .into_response(),
     }
@@ -54,8 +54,7 @@ pub(super) async fn page(State(context): State<ServerContext>, request: Request)
 fn file_response(file: &DashboardFile, headers: &HeaderMap) -> Response {
     let accepts_gzip = headers
         .get(header::ACCEPT_ENCODING)
-        .and_then(|accepted| accepted.to_str().map_or(None, Some))
-        .is_some_and(|accepted| accepted.contains("gzip"));
+        .is_some_and(|accepted| accepted.to_str().unwrap_or("").contains("gzip"));
     let mut response = if accepts_gzip {
         let encoding = [(header::CONTENT_ENCODING, "gzip")];
         (encoding, file.compressed).into_response()

@@ -5,6 +5,8 @@ mod html;
 mod login;
 mod start;
 
+pub use dashboard::has_dashboard;
+
 use axum::Router;
 use axum::routing::get;
 

@@ -6,6 +6,6 @@ use axum::response::Response;
 use super::html::page_response;
 
 /// Returns the start page.
-pub(super) async fn page() -> Response {
+pub(super) fn page() -> Response {
     page_response(StatusCode::OK, include_str!("start.html").to_owned())
 }

@@ -167,12 +167,14 @@ impl Supervisor {
         self.shared.registry.interrupt_all();
         let mut live = self.shared.registry.live();
         let parked = tokio::time::timeout(PARK_TIMEOUT, live.wait_for(|live| *live == 0));
-        match parked.await {
-            Ok(_) => tracing::info!("all runs are parked"),
-            Err(_) => tracing::warn!(
-                runs = *self.shared.registry.live().borrow(),
+        if parked.await.is_ok() {
+            tracing::info!("all runs are parked");
+        } else {
+            let runs = *self.shared.registry.live().borrow();
+            tracing::warn!(
+                runs,
                 "some runs are not parked; the next server continues them"
-            ),
+            );
         }
     }
 
@@ -204,7 +206,7 @@ impl Supervisor {
     }
 
     /// Records that a thread drives a run.
-    pub(super) fn begin(&self, run: &RunId, interrupt: watch::Sender<bool>) {
+    pub(super) fn begin(&self, run: &RunId, interrupt: &watch::Sender<bool>) {
         self.shared.registry.set_live(run, interrupt.clone());
         if self.is_stopping() {
             // The server began to stop in the meantime.

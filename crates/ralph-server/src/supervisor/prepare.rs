@@ -135,7 +135,7 @@ async fn prepare_with(
 }
 
 async fn resume_unfinished(run: &RunId, app: &App) -> Result<PreparedStart, AppError> {
-    match prepare_resume(run.as_str(), app).await? {
+    match Box::pin(prepare_resume(run.as_str(), app)).await? {
         ResumeOutcome::Ready(run) => Ok(PreparedStart { run, is_new: false }),
         ResumeOutcome::Sent(_) => Err(AppError::runtime(
             format!("run `{run}` of this task is under way"),

@@ -25,9 +25,10 @@ pub(super) fn resume_runs(supervisor: &Supervisor) -> Result<(), AppError> {
     // Registered before the first write of the file, which would otherwise forget the others.
     let mut kept = Vec::new();
     for stored in stored {
-        match supervisor.registry().adopt(&stored) {
-            true => kept.push(stored),
-            false => tracing::debug!(run = %stored.run, "the run is registered already"),
+        if supervisor.registry().adopt(&stored) {
+            kept.push(stored);
+        } else {
+            tracing::debug!(run = %stored.run, "the run is registered already");
         }
     }
     let supervisor = supervisor.clone();

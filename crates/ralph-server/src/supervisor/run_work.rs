@@ -84,13 +84,10 @@ where
         }
     };
     spawn_thread(name, work)?;
-    match prepared.await {
-        Ok(prepared) => prepared,
-        Err(_) => {
-            let error = RunError::Thread("it ended before the run was prepared".into());
-            Err(thread_error(&error).into())
-        }
-    }
+    prepared.await.unwrap_or_else(|_| {
+        let error = RunError::Thread("it ended before the run was prepared".into());
+        Err(thread_error(&error).into())
+    })
 }
 
 /// Starts the thread of a run that the last server was working on. The run already has its place in the
@@ -124,7 +121,7 @@ fn drive(supervisor: &Supervisor, run: ReadyRun, slot: WorkerSlot) {
     let span = tracing::info_span!("run", run = %id);
     let _run = span.enter();
     let (interrupt, interrupted) = watch::channel(false);
-    supervisor.begin(&id, interrupt);
+    supervisor.begin(&id, &interrupt);
     let driven = block_on_isolated(run.with_worker(slot).drive(interrupted));
     let ended = match driven {
         Ok(ended) => ended,

@@ -305,6 +305,11 @@ impl TestServer {
         self.send(request.body(Full::default()).unwrap()).await
     }
 
+    /// Returns the JSON of a resource that exists.
+    pub(crate) async fn get_json(&self, path: &str) -> Value {
+        self.get(path).await.expect(200).json()
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> HttpReply {
         let request = self.request(Method::DELETE, path);
         self.send(request.body(Full::default()).unwrap()).await

@@ -47,11 +47,15 @@ pub fn main() -> std::process::ExitCode {
     } else {
         Ok(StderrLog::default())
     };
-    context.start_log(cli.log_verbosity(), stderr.clone().unwrap_or_default());
+    let (stderr, refused) = match stderr {
+        Ok(stderr) => (stderr, None),
+        Err(error) => (StderrLog::default(), Some(error)),
+    };
+    context.start_log(cli.log_verbosity(), stderr);
     let (redactor, output) = (context.app.redactor(), context.output());
     let telemetry = context.app.telemetry();
-    let code = stderr
-        .and_then(|_| dispatch(cli.command, context))
+    let code = refused
+        .map_or_else(|| dispatch(cli.command, context), Err)
         .unwrap_or_else(|error| {
             tracing::debug!(%error, "the command failed");
             let error = error.redacted(&redactor);

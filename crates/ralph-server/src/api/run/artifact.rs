@@ -54,14 +54,14 @@ async fn artifact(
     let found = context.with_run(id, move |run| async move {
         run.require_iteration(number)?;
         let directory = iteration_directory(&run.dir, &run.state, number)?;
-        known_file(directory, &name)
+        known_file(&directory, &name)
     });
     let path = found.await?;
     send_file(path, headers.get(header::RANGE)).await
 }
 
 /// Returns the path of a file that every iteration, or every iteration of an agent, has.
-fn known_file(directory: PathBuf, name: &str) -> Result<PathBuf, Problem> {
+fn known_file(directory: &std::path::Path, name: &str) -> Result<PathBuf, Problem> {
     let transcripts = TranscriptFormat::ALL.map(TranscriptFormat::file_name);
     let mut names = RunDir::ARTIFACTS.into_iter().chain(transcripts);
     match names.find(|known| *known == name) {
@@ -138,12 +138,12 @@ enum WantedRange {
 
 /// Parses a header with one range of bytes.
 fn parse_range(header: &HeaderValue, length: u64) -> WantedRange {
-    let range = header.to_str().ok();
-    let range = range.and_then(|text| text.trim().strip_prefix("bytes="));
+    // A header with other characters has no range of bytes.
+    let range = header.to_str().unwrap_or("").trim().strip_prefix("bytes=");
     let Some((first, last)) = range.and_then(|range| range.split_once('-')) else {
         return WantedRange::All;
     };
-    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let number = |text: &str| ralph_core::parse_value::<u64>(text.trim());
     match (number(first), number(last)) {
         (Some(start), _) if start >= length => WantedRange::Unsatisfiable,
         (Some(start), Some(last)) if last >= start => WantedRange::Part {

@@ -78,6 +78,10 @@ async fn answer(
 /// Budgets that replace those in force; the others stay.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the fields of requests are named like the keys of tasks"
+)]
 struct NewBudgets {
     #[schema(minimum = 1)]
     max_iterations: Option<u32>,

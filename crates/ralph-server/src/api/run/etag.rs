@@ -59,10 +59,9 @@ impl WriteCondition {
     /// Returns the condition of a request; a request without one is rejected.
     pub(super) fn from_headers(headers: &HeaderMap) -> Result<Self, Problem> {
         let value = |name| {
-            headers.get(name).and_then(|value: &HeaderValue| {
-                // A value with other characters matches no version.
-                Some(value.to_str().unwrap_or("\"\"").trim())
-            })
+            let value: Option<&HeaderValue> = headers.get(name);
+            // A value with other characters matches no version.
+            value.map(|value| value.to_str().unwrap_or("\"\"").trim())
         };
         match (value(header::IF_MATCH), value(header::IF_NONE_MATCH)) {
             (Some("*"), None) => Ok(Self::Exists),

@@ -32,7 +32,7 @@ use crate::run_access::RunAccess;
 /// The task of a run, as a path of the workspace.
 const TASK: &str = "ralph_task.md";
 
-/// The description of the routes: a path may contain slashes, which OpenAPI cannot express.
+/// The description of the routes. Descriptions have no way to say that a path may contain slashes.
 #[derive(OpenApi)]
 #[openapi(paths(file, replace))]
 struct FileRoutes;

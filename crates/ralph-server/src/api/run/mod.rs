@@ -30,7 +30,7 @@ pub(super) use send::require_accepted;
 
 /// Returns the routes below `/runs/{id}`.
 pub(super) fn routes() -> OpenApiRouter<ServerContext> {
-    let routers = [
+    let routers = vec![
         show::routes(),
         commands::routes(),
         continue_run::routes(),

@@ -99,12 +99,11 @@ pub(super) async fn send(
             output: String::new(),
         });
     }
-    let sent = match key {
-        Some(key) => send_once(run, &command, key).await?,
-        None => {
-            require_accepted(run, &command)?;
-            Box::pin(steering::send_command(&run.dir, command.clone(), &run.app)).await?
-        }
+    let sent = if let Some(key) = key {
+        send_once(run, &command, key).await?
+    } else {
+        require_accepted(run, &command)?;
+        Box::pin(steering::send_command(&run.dir, command.clone(), &run.app)).await?
     };
     let command_name = command.verb();
     match sent {

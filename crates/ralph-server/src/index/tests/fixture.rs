@@ -30,7 +30,7 @@ use crate::index::maintenance::{Maintenance, MaintenanceCounts};
 use crate::index::{IndexState, RunFilter, RunIndex, RunPage};
 
 /// How long a test waits for a state.
-const WAIT: Duration = Duration::from_secs(120);
+const WAIT: Duration = Duration::from_mins(2);
 
 /// A state directory with runs.
 pub(super) struct IndexedRuns {

@@ -121,10 +121,10 @@ async fn every_route_but_the_health_needs_a_credential() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_description_is_served_and_complete() {
     let server = TestServer::start().await;
-    let served = server.get("/api/v1/openapi.json").await.expect(200);
-    assert_eq!(served.json(), description());
+    let document = server.get("/api/v1/openapi.json").await.expect(200);
+    assert_eq!(document.json(), description());
     assert!(
-        served.json()["openapi"]
+        document.json()["openapi"]
             .as_str()
             .unwrap()
             .starts_with("3.1")

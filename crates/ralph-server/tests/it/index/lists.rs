@@ -12,7 +12,7 @@ use crate::support::{TestProject, TestServer, WAIT_TIMEOUT};
 async fn indexed(server: &TestServer) -> Value {
     let start = Instant::now();
     loop {
-        let page = server.get("/api/v1/runs").await.expect(200).json();
+        let page = server.get_json("/api/v1/runs").await;
         if page["catching_up"].is_null() {
             return page;
         }
@@ -34,7 +34,7 @@ fn remove_index(project: &TestProject) {
 async fn a_run_is_listed_with_its_details_and_measurements() {
     let server = TestServer::start().await;
     let run = server.start_run().await;
-    let started = server.get("/api/v1/runs").await.expect(200).json();
+    let started = server.get_json("/api/v1/runs").await;
     assert_eq!(started["runs"][0]["id"], json!(run));
     let mut details = server.wait_for_status(&run, "succeeded").await;
     // Lists do not say what may be done with each run.
@@ -74,7 +74,7 @@ async fn a_run_is_listed_with_its_details_and_measurements() {
     }
 
     let path = format!("/api/v1/runs/{run}/measurements");
-    let measurements = server.get(&path).await.expect(200).json();
+    let measurements = server.get_json(&path).await;
     assert_eq!(measurements["iterations"].as_array().unwrap().len(), 1);
     let first = &measurements["iterations"][0];
     assert_eq!(
@@ -123,7 +123,7 @@ async fn all_runs_are_listed_after_the_index_was_removed() {
     remove_index(&server.project);
     let start = Instant::now();
     while !server.project.home().join("index.db").exists() {
-        let page = server.get("/api/v1/runs").await.expect(200).json();
+        let page = server.get_json("/api/v1/runs").await;
         assert_eq!(page["runs"], before["runs"]);
         assert!(
             start.elapsed() < WAIT_TIMEOUT,

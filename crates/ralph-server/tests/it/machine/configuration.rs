@@ -15,7 +15,7 @@ async fn settings_name_their_sources_and_proposals_wait_for_an_approval() {
     let server = TestServer::start_for(project).await;
     let directory = server.project.repo().canonicalize().unwrap();
     let path = format!("/api/v1/config?directory={}", directory.display());
-    let config = server.get(&path).await.expect(200).json();
+    let config = server.get_json(&path).await;
     let settings = config["settings"].as_array().unwrap();
     let provider = settings
         .iter()
@@ -36,13 +36,13 @@ async fn settings_name_their_sources_and_proposals_wait_for_an_approval() {
         refused.expect(409).json()["type"],
         "urn:ralph:problem:other-proposals"
     );
-    let unchanged = server.get(&path).await.expect(200).json();
+    let unchanged = server.get_json(&path).await;
     assert_eq!(unchanged["trust"]["pending"].as_array().unwrap().len(), 2);
 
     let shown = approve(shown);
     let approved = server.post("/api/v1/config/approvals", &shown).await;
     assert_eq!(approved.expect(200).json()["pending"], json!([]));
-    let config = server.get(&path).await.expect(200).json();
+    let config = server.get_json(&path).await;
     let settings = config["settings"].as_array().unwrap();
     let allowed = settings
         .iter()

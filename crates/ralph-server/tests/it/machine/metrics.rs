@@ -19,23 +19,23 @@ async fn metrics_count_the_work_of_the_server() {
     let value = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(name));
         let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
-        line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap()
+        line.rsplit_once(' ').unwrap().1.trim_end_matches(".0")
     };
-    assert_eq!(value("ralph_model_calls_total "), 1.0);
-    assert_eq!(value("ralph_tokens_total{kind=\"input\"} "), 10.0);
+    assert_eq!(value("ralph_model_calls_total "), "1");
+    assert_eq!(value("ralph_tokens_total{kind=\"input\"} "), "10");
     assert_eq!(
         value("ralph_status_changes_total{status=\"succeeded\"} "),
-        1.0
+        "1"
     );
-    assert_eq!(value("ralph_iteration_duration_seconds_count "), 1.0);
-    assert_eq!(value("ralph_queue_length "), 0.0);
-    assert_eq!(value("ralph_workers "), 2.0);
-    assert!(value("process_resident_memory_bytes ") > 0.0);
+    assert_eq!(value("ralph_iteration_duration_seconds_count "), "1");
+    assert_eq!(value("ralph_queue_length "), "0");
+    assert_eq!(value("ralph_workers "), "2");
+    assert_ne!(value("process_resident_memory_bytes "), "0");
     let created = "ralph_http_request_duration_seconds_count{method=\"POST\",route=\"/api/v1/runs\",status=\"201\"} ";
-    assert_eq!(value(created), 1.0);
+    assert_eq!(value(created), "1");
     let missing =
         "ralph_http_request_duration_seconds_count{method=\"GET\",route=\"none\",status=\"404\"} ";
-    assert_eq!(value(missing), 1.0);
+    assert_eq!(value(missing), "1");
     // Ids and paths would make the number of labels unbounded.
     assert!(!text.contains(&run), "{text}");
     assert!(text.ends_with("# EOF\n"));

@@ -14,13 +14,13 @@ async fn profiles_have_models_and_a_model_is_tested() {
     let ready = json!({"summary": "ready", "actions": []});
     fs::write(&script, json!({"reply": ready}).to_string()).unwrap();
     let server = TestServer::start_for(project).await;
-    let profiles = server.get("/api/v1/profiles").await.expect(200).json();
+    let profiles = server.get_json("/api/v1/profiles").await;
     assert!(
         profiles["profiles"]
             .as_array()
             .is_some_and(|list| !list.is_empty())
     );
-    let models = server.get("/api/v1/models").await.expect(200).json();
+    let models = server.get_json("/api/v1/models").await;
     let profiles = models["profiles"].as_array().unwrap();
     let priced = profiles
         .iter()

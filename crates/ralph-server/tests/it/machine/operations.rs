@@ -9,7 +9,7 @@ async fn wait_for_end(server: &TestServer, started: &Value) -> Value {
         started["id"].as_str().unwrap()
     );
     for _ in 0..3 {
-        let operation = server.get(&path).await.expect(200).json();
+        let operation = server.get_json(&path).await;
         if operation["state"] != "running" {
             return operation;
         }
@@ -34,7 +34,7 @@ async fn a_preflight_reports_each_check() {
     assert_eq!(status("git").as_deref(), Some("pass"), "{ended}");
     assert_eq!(status("task file").as_deref(), Some("pass"), "{ended}");
     assert_eq!(status("model").as_deref(), Some("pass"), "{ended}");
-    let listed = server.get("/api/v1/operations").await.expect(200).json();
+    let listed = server.get_json("/api/v1/operations").await;
     assert_eq!(listed["operations"][0]["id"], ended["id"]);
 }
 
@@ -46,7 +46,7 @@ async fn a_selftest_uses_a_real_sandbox_and_removes_it() {
         .await;
     let ended = wait_for_end(&server, &started.expect(202).json()).await;
     assert_eq!(ended["state"], "succeeded", "{ended}");
-    let sandboxes = server.get("/api/v1/sandboxes").await.expect(200).json();
+    let sandboxes = server.get_json("/api/v1/sandboxes").await;
     // The Docker Engine may have sandboxes of other state directories.
     for list in ["kept", "orphaned", "removed", "failed"] {
         let listed = sandboxes[list].as_array().unwrap();

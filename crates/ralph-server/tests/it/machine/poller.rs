@@ -8,7 +8,7 @@ use crate::support::{TestServer, WAIT_TIMEOUT};
 async fn wait_for_state(server: &TestServer, state: &str) -> Value {
     let start = Instant::now();
     loop {
-        let report = server.get("/api/v1/issues/poller").await.expect(200).json();
+        let report = server.get_json("/api/v1/issues/poller").await;
         if report["state"] == state {
             return report;
         }
@@ -20,7 +20,7 @@ async fn wait_for_state(server: &TestServer, state: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_poller_without_a_source_host_reports_why() {
     let server = TestServer::start().await;
-    let stopped = server.get("/api/v1/issues/poller").await.expect(200).json();
+    let stopped = server.get_json("/api/v1/issues/poller").await;
     assert_eq!(stopped["state"], "stopped");
     let started = server.post("/api/v1/issues/poller/start", &json!({})).await;
     assert_eq!(started.expect(202).json()["interval_seconds"], 30);
@@ -52,6 +52,6 @@ async fn invalid_settings_of_the_poller_are_rejected() {
             reply.text()
         );
     }
-    let report = server.get("/api/v1/issues/poller").await.expect(200).json();
+    let report = server.get_json("/api/v1/issues/poller").await;
     assert_eq!(report["state"], "stopped");
 }

@@ -38,11 +38,7 @@ async fn a_project_is_inspected_for_a_new_task() {
     project.git(&["add", "--all"]);
     project.git(&["commit", "--quiet", "--message", "javascript"]);
     let server = TestServer::start_for(project).await;
-    let report = server
-        .get("/api/v1/repositories/inspection")
-        .await
-        .expect(200)
-        .json();
+    let report = server.get_json("/api/v1/repositories/inspection").await;
     assert_eq!(report["default_branch"], "main");
     assert_eq!(
         report["test_commands"][0]["command"], "npm test",
@@ -63,12 +59,8 @@ async fn a_project_is_inspected_for_a_new_task() {
         text.contains("Add a healthcheck") && text.contains("npm test"),
         "{text}"
     );
-    let templates = server.get("/api/v1/templates").await.expect(200).json();
+    let templates = server.get_json("/api/v1/templates").await;
     assert!(templates["task"].as_str().unwrap().contains("test_command"));
-    let choices = server
-        .get("/api/v1/templates/choices")
-        .await
-        .expect(200)
-        .json();
+    let choices = server.get_json("/api/v1/templates/choices").await;
     assert_eq!(choices["modes"], json!(["autonomous", "guided", "debug"]));
 }

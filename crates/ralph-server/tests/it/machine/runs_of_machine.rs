@@ -10,30 +10,22 @@ async fn a_finished_run_has_a_cost_a_size_and_a_repository() {
     let server = TestServer::start().await;
     let run = server.start_run().await;
     server.wait_for_status(&run, "succeeded").await;
-    let cost = server
-        .get("/api/v1/cost?by=model&since=7d")
-        .await
-        .expect(200)
-        .json();
+    let cost = server.get_json("/api/v1/cost?by=model&since=7d").await;
     assert_eq!(cost["total"]["runs"], 1, "{cost}");
     assert_eq!(cost["total"]["tokens"]["input"], 10);
     server.get("/api/v1/cost?since=yesterday").await.expect(422);
     server.get("/api/v1/cost?by=user").await.expect(400);
-    let disk = server
-        .get("/api/v1/disk?older_than=0")
-        .await
-        .expect(200)
-        .json();
+    let disk = server.get_json("/api/v1/disk?older_than=0").await;
     assert_eq!(disk["runs"][0]["run"], run.as_str());
     assert!(disk["bytes"].as_u64().unwrap() > 0);
-    let repositories = server.get("/api/v1/repositories").await.expect(200).json();
+    let repositories = server.get_json("/api/v1/repositories").await;
     let first = &repositories["repositories"][0];
     assert_eq!(
         (&first["runs"], &first["is_local"]),
         (&json!(1), &json!(true))
     );
     assert_eq!(first["last_run"], run.as_str());
-    let fleet = server.get("/api/v1/fleet").await.expect(200).json();
+    let fleet = server.get_json("/api/v1/fleet").await;
     assert_eq!(fleet["runs"], json!([]), "{fleet}");
 }
 
@@ -45,7 +37,7 @@ async fn the_fleet_names_the_owner_and_the_activity_of_a_run() {
     let run = server.start_run().await;
     let is_working = |details: &serde_json::Value| details["iteration"] == 1;
     server.wait_for_run(&run, "it works", is_working).await;
-    let fleet = server.get("/api/v1/fleet").await.expect(200).json();
+    let fleet = server.get_json("/api/v1/fleet").await;
     let entry = &fleet["runs"][0];
     assert_eq!(entry["id"], run.as_str(), "{fleet}");
     assert_eq!(entry["owner"]["pid"], std::process::id(), "{fleet}");

@@ -23,14 +23,10 @@ async fn an_answer_continues_the_run() {
         .await
         .expect(200);
     server.wait_for_status(&run, "succeeded").await;
-    let iteration = server
-        .get(&below(&run, "/iterations/2"))
-        .await
-        .expect(200)
-        .json();
+    let iteration = server.get_json(&below(&run, "/iterations/2")).await;
     let prompt = iteration["prompt"]["text"].as_str().unwrap();
     assert!(prompt.contains("the answer: port 8080"), "{prompt}");
-    let audit = server.get(&below(&run, "/audit")).await.expect(200).json();
+    let audit = server.get_json(&below(&run, "/audit")).await;
     assert_eq!(audit["green"], true, "{audit}");
     server.stop().await;
 }
@@ -50,11 +46,7 @@ async fn a_raised_budget_continues_a_failed_run() {
     let server = TestServer::start_for(project).await;
     let run = server.start_run().await;
     server.wait_for_status(&run, "failed").await;
-    let attention = server
-        .get(&below(&run, "/attention"))
-        .await
-        .expect(200)
-        .json();
+    let attention = server.get_json(&below(&run, "/attention")).await;
     assert_eq!(attention["items"][0]["kind"], "budget");
     let path = below(&run, "/continue");
     for body in [

@@ -8,7 +8,7 @@ use super::{asking_run, below, set_mode};
 #[tokio::test(flavor = "multi_thread")]
 async fn only_ids_of_the_contract_run_and_only_in_debug_mode() {
     let (server, run) = asking_run().await;
-    let listed = server.get(&below(&run, "/debug")).await.expect(200).json();
+    let listed = server.get_json(&below(&run, "/debug")).await;
     let ids: Vec<&str> = listed["commands"]
         .as_array()
         .unwrap()

@@ -25,7 +25,7 @@ async fn a_report_is_requested_and_applied() {
     project.write_script(&[reply(&[question()]), diagnosis()]);
     let (server, run) = paused_run(project).await;
     let path = below(&run, "/diagnostics");
-    let before = server.get(&path).await.expect(200).json();
+    let before = server.get_json(&path).await;
     assert_eq!(
         (&before["consultation"], &before["report"]),
         (&json!(0), &json!(null))
@@ -42,7 +42,7 @@ async fn a_report_is_requested_and_applied() {
     );
     let asked = server.post(&path, &json!(null)).await.expect(200).json();
     assert_eq!(asked["done"], true);
-    let report = server.get(&path).await.expect(200).json();
+    let report = server.get_json(&path).await;
     assert_eq!(report["report"]["summary"], "it asks too much");
     assert!(
         report["text"]
@@ -50,28 +50,20 @@ async fn a_report_is_requested_and_applied() {
             .unwrap()
             .contains("it asks too much")
     );
-    let attention = server
-        .get(&below(&run, "/attention"))
-        .await
-        .expect(200)
-        .json();
+    let attention = server.get_json(&below(&run, "/attention")).await;
     assert_eq!(attention["items"][1]["kind"], "doctor_report");
     server
         .post(&below(&run, "/diagnostics/apply"), &json!(null))
         .await
         .expect(200);
-    let guardrails = server
-        .get(&below(&run, "/guardrails"))
-        .await
-        .expect(200)
-        .json();
+    let guardrails = server.get_json(&below(&run, "/guardrails")).await;
     assert!(
         guardrails["text"]
             .as_str()
             .unwrap()
             .contains("### sign: decide")
     );
-    let audit = server.get(&below(&run, "/audit")).await.expect(200).json();
+    let audit = server.get_json(&below(&run, "/audit")).await;
     assert_eq!(audit["green"], true, "{audit}");
     server.stop().await;
 }

@@ -68,7 +68,7 @@ async fn a_file_is_replaced_only_in_the_version_that_was_read() {
         .await
         .expect(200);
     server.wait_for_status(&run, "succeeded").await;
-    let audit = server.get(&below(&run, "/audit")).await.expect(200).json();
+    let audit = server.get_json(&below(&run, "/audit")).await;
     assert_eq!(audit["green"], true, "{audit}");
     server.stop().await;
 }
@@ -95,7 +95,7 @@ async fn of_two_concurrent_edits_one_is_rejected() {
         let mut statuses = [one.status.as_u16(), two.status.as_u16()];
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 412], "{} {}", one.text(), two.text());
-        let text = server.get(&path).await.expect(200).json()["text"].clone();
+        let text = server.get_json(&path).await["text"].clone();
         let winner = if one.status.as_u16() == 200 {
             "of the first\n"
         } else {

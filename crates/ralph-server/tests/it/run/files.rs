@@ -6,15 +6,50 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use super::{below, finished_run, paused_run, question};
-use crate::support::{TestProject, command_reply, reply};
+use crate::support::{TestProject, TestServer, command_reply, reply};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn files_are_read_from_the_sandbox_without_secrets() {
+/// Paths that lead out of the workspace, into the git directory, to secrets, or nowhere.
+const REFUSED_PATHS: [&str; 26] = [
+    "../journal.jsonl",
+    "%2e%2e%2fx",
+    "%2e%2e/x",
+    "..%2f..%2fetc%2fpasswd",
+    "%252e%252e%252fx",
+    "%252e%252e/x",
+    "a/../../x",
+    "/etc/passwd",
+    "%2fetc%2fpasswd",
+    "a%00b",
+    "%00",
+    "a%5c..%5cb",
+    "C:%5cx",
+    "etc/passwd",
+    "passwd",
+    "scratch/secret",
+    "link/config",
+    "a.txt/b",
+    ".git/config",
+    ".git",
+    ".GIT/config",
+    "git~1/config",
+    "src/.git/hooks/x",
+    ".env",
+    "key.pem",
+    "%ff",
+];
+
+/// Returns a run whose workspace has a token, a binary file and a large one.
+async fn leaking_run() -> (TestServer, String) {
     let project = TestProject::new();
     let leak = "mkdir -p src && printf 'token ghp_%s\\n' 0123456789abcdefghijABCDEFGHIJ012345 >src/leak.txt \
                 && printf 'a\\000b' >binary && echo new >new.txt && head -c 5000000 /dev/zero >large";
     project.write_script(&[command_reply(leak), reply(&[question()])]);
-    let (server, run) = paused_run(project).await;
+    paused_run(project).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_read_from_the_sandbox_without_secrets() {
+    let (server, run) = leaking_run().await;
     let file = async |path: &str| server.get(&below(&run, &format!("/files/{path}"))).await;
     let read = file("new.txt").await.expect(200);
     assert_eq!(read.json()["text"], "new\n");
@@ -43,8 +78,13 @@ async fn files_are_read_from_the_sandbox_without_secrets() {
             .unwrap()
             .contains("- [ ] M1.1 One is there")
     );
+    server.stop().await;
+}
 
-    let tree = server.get(&below(&run, "/tree")).await.expect(200).json();
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tree_and_the_diff_show_the_workspace_without_secrets() {
+    let (server, run) = leaking_run().await;
+    let tree = server.get_json(&below(&run, "/tree")).await;
     let paths: Vec<&str> = tree["entries"]
         .as_array()
         .unwrap()
@@ -59,17 +99,13 @@ async fn files_are_read_from_the_sandbox_without_secrets() {
         paths.iter().all(|path| !path.starts_with(".git")),
         "{paths:?}"
     );
-    let diff = server
-        .get(&below(&run, "/diff?of=uncommitted"))
-        .await
-        .expect(200)
-        .json();
+    let diff = server.get_json(&below(&run, "/diff?of=uncommitted")).await;
     let patch = diff["patch"].as_str().unwrap();
     assert!(
         patch.contains("+new") && !patch.contains("0123456789abcdefghij"),
         "{patch}"
     );
-    let nothing = server.get(&below(&run, "/diff")).await.expect(200).json();
+    let nothing = server.get_json(&below(&run, "/diff")).await;
     assert_eq!(
         (&nothing["patch"], &nothing["source"]),
         (&json!(""), &json!("commit"))
@@ -80,11 +116,7 @@ async fn files_are_read_from_the_sandbox_without_secrets() {
 #[tokio::test(flavor = "multi_thread")]
 async fn paths_that_lead_outside_are_refused() {
     let (server, run) = super::asking_run().await;
-    let sandbox = server
-        .get(&below(&run, "/sandbox"))
-        .await
-        .expect(200)
-        .json();
+    let sandbox = server.get_json(&below(&run, "/sandbox")).await;
     let root = server
         .project
         .home()
@@ -97,35 +129,7 @@ async fn paths_that_lead_outside_are_refused() {
     fs::write(root.join("scratch/secret"), "x").unwrap();
     fs::write(root.join("repo/.env"), "KEY=x").unwrap();
     super::set_mode(&server, &run, "guided").await;
-    let paths = [
-        "../journal.jsonl",
-        "%2e%2e%2fx",
-        "%2e%2e/x",
-        "..%2f..%2fetc%2fpasswd",
-        "%252e%252e%252fx",
-        "%252e%252e/x",
-        "a/../../x",
-        "/etc/passwd",
-        "%2fetc%2fpasswd",
-        "a%00b",
-        "%00",
-        "a%5c..%5cb",
-        "C:%5cx",
-        "etc/passwd",
-        "passwd",
-        "scratch/secret",
-        "link/config",
-        "a.txt/b",
-        ".git/config",
-        ".git",
-        ".GIT/config",
-        "git~1/config",
-        "src/.git/hooks/x",
-        ".env",
-        "key.pem",
-        "%ff",
-    ];
-    for path in paths {
+    for path in REFUSED_PATHS {
         let address = below(&run, &format!("/files/{path}"));
         let reply = server.get(&address).await;
         let status = reply.status.as_u16();
@@ -169,13 +173,13 @@ async fn paths_that_lead_outside_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_without_a_sandbox_shows_its_last_commit() {
     let (server, run) = finished_run().await;
-    let details = server.get(&below(&run, "")).await.expect(200).json();
-    let diff = server.get(&below(&run, "/diff")).await.expect(200).json();
+    let details = server.get_json(&below(&run, "")).await;
+    let diff = server.get_json(&below(&run, "/diff")).await;
     assert!(
         diff["patch"].as_str().unwrap().contains("+++ b/a.txt"),
         "{diff}"
     );
-    let tree = server.get(&below(&run, "/tree")).await.expect(200).json();
+    let tree = server.get_json(&below(&run, "/tree")).await;
     let has = |path: &str| {
         tree["entries"]
             .as_array()
@@ -184,11 +188,7 @@ async fn a_run_without_a_sandbox_shows_its_last_commit() {
             .any(|entry| entry["path"] == path)
     };
     assert!(has("a.txt") && has("base.txt"), "{details} {tree}");
-    let file = server
-        .get(&below(&run, "/files/b.txt"))
-        .await
-        .expect(200)
-        .json();
+    let file = server.get_json(&below(&run, "/files/b.txt")).await;
     assert_eq!(file["text"], "two\n");
     server.get(&below(&run, "/files/c.txt")).await.expect(404);
     server.stop().await;

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{asking_run, below, set_mode};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guardrails_notes_and_messages_reach_the_run() {
+async fn guardrails_and_notes_reach_the_run() {
     let (server, run) = asking_run().await;
     let guardrail =
         json!({"name": "one first", "trigger": "when adding", "instruction": "add one"});
@@ -37,23 +37,24 @@ async fn guardrails_notes_and_messages_reach_the_run() {
 
     let note = json!({"kind": "decision", "text": "use a.txt", "author": "me"});
     server.post(&below(&run, "/notes"), &note).await.expect(200);
-    let notes = server.get(&below(&run, "/notes")).await.expect(200).json();
+    let notes = server.get_json(&below(&run, "/notes")).await;
     assert!(
         notes["text"]
             .as_str()
             .unwrap()
             .contains("- text: use a.txt")
     );
+    server.stop().await;
+}
 
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_reach_the_run() {
+    let (server, run) = asking_run().await;
     server
         .post(&below(&run, "/messages"), &json!({"text": "not 80"}))
         .await
         .expect(200);
-    let messages = server
-        .get(&below(&run, "/messages"))
-        .await
-        .expect(200)
-        .json();
+    let messages = server.get_json(&below(&run, "/messages")).await;
     let message = &messages["messages"][0];
     assert_eq!(
         (&message["text"], &message["state"]),
@@ -69,7 +70,7 @@ async fn guardrails_notes_and_messages_reach_the_run() {
             .unwrap()
             .contains("the message is empty")
     );
-    let audit = server.get(&below(&run, "/audit")).await.expect(200).json();
+    let audit = server.get_json(&below(&run, "/audit")).await;
     assert_eq!(audit["green"], true, "{audit}");
     server.stop().await;
 }
@@ -122,7 +123,7 @@ async fn a_repeated_request_with_a_key_adds_nothing() {
     let request = server.request(Method::POST, &below(&run, "/notes"));
     let request = request.header("Idempotency-Key", "note 1");
     server.send_json(request, &note).await.expect(200);
-    let notes = server.get(&below(&run, "/notes")).await.expect(200).json();
+    let notes = server.get_json(&below(&run, "/notes")).await;
     assert_eq!(
         notes["text"].as_str().unwrap().matches("see a.txt").count(),
         1
@@ -174,11 +175,7 @@ async fn the_mode_decides_about_notes_and_messages() {
         .put(&below(&run, "/mode"), &json!({"mode": "guided"}))
         .await
         .expect(200);
-    let sandbox = server
-        .get(&below(&run, "/sandbox"))
-        .await
-        .expect(200)
-        .json();
+    let sandbox = server.get_json(&below(&run, "/sandbox")).await;
     let scratch = server
         .project
         .home()

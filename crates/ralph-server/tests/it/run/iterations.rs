@@ -7,11 +7,7 @@ use super::{below, finished_run};
 #[tokio::test(flavor = "multi_thread")]
 async fn iterations_have_summaries_files_and_actions() {
     let (server, run) = finished_run().await;
-    let list = server
-        .get(&below(&run, "/iterations"))
-        .await
-        .expect(200)
-        .json();
+    let list = server.get_json(&below(&run, "/iterations")).await;
     let first = &list["iterations"][0];
     assert_eq!(list["iterations"].as_array().unwrap().len(), 1);
     assert_eq!(
@@ -23,11 +19,7 @@ async fn iterations_have_summaries_files_and_actions() {
         first["finished_at"].is_string() && first["evidence"].is_array(),
         "{first}"
     );
-    let shown = server
-        .get(&below(&run, "/iterations/1"))
-        .await
-        .expect(200)
-        .json();
+    let shown = server.get_json(&below(&run, "/iterations/1")).await;
     assert!(
         shown["diff"]["text"]
             .as_str()
@@ -47,11 +39,7 @@ async fn iterations_have_summaries_files_and_actions() {
             .await
             .expect(400);
     }
-    let actions = server
-        .get(&below(&run, "/actions"))
-        .await
-        .expect(200)
-        .json();
+    let actions = server.get_json(&below(&run, "/actions")).await;
     let kinds: Vec<&Value> = actions["actions"]
         .as_array()
         .unwrap()
@@ -60,26 +48,16 @@ async fn iterations_have_summaries_files_and_actions() {
         .collect();
     assert_eq!(kinds, ["write", "write", "commit"]);
     assert_eq!(actions["actions"][0]["state"], "succeeded");
-    let part = server
-        .get(&below(&run, "/actions?limit=2"))
-        .await
-        .expect(200)
-        .json();
+    let part = server.get_json(&below(&run, "/actions?limit=2")).await;
     let next = part["next"].as_u64().unwrap();
     let rest = server
-        .get(&below(&run, &format!("/actions?after={next}")))
-        .await
-        .expect(200)
-        .json();
+        .get_json(&below(&run, &format!("/actions?after={next}")))
+        .await;
     assert_eq!(
         (&rest["actions"][0]["action"], &rest["next"]),
         (&json!("commit"), &json!(null))
     );
-    let none = server
-        .get(&below(&run, "/actions?iteration=2"))
-        .await
-        .expect(200)
-        .json();
+    let none = server.get_json(&below(&run, "/actions?iteration=2")).await;
     assert_eq!(none["actions"], json!([]));
     server
         .get(&below(&run, "/iterations/1/transcript"))

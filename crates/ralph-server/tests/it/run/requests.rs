@@ -103,7 +103,7 @@ async fn unknown_fields_and_parameters_are_rejected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_the_status_forbids_names_the_allowed_ones() {
     let (server, run) = finished_run().await;
-    let details = server.get(&below(&run, "")).await.expect(200).json();
+    let details = server.get_json(&below(&run, "")).await;
     let pause = command(&details, "pause");
     assert_eq!(
         (&pause["allowed"], &pause["reason"]),
@@ -138,7 +138,7 @@ async fn a_command_that_the_status_forbids_names_the_allowed_ones() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_paused_run_says_what_it_accepts_and_what_it_needs() {
     let (server, run) = asking_run().await;
-    let details = server.get(&below(&run, "")).await.expect(200).json();
+    let details = server.get_json(&below(&run, "")).await;
     for (name, allowed) in [
         ("answer", true),
         ("note", true),
@@ -158,28 +158,20 @@ async fn a_paused_run_says_what_it_accepts_and_what_it_needs() {
     }
     let debug = command(&details, "debug")["reason"].as_str().unwrap();
     assert!(debug.contains("needs the mode `debug`"), "{debug}");
-    let attention = server
-        .get(&below(&run, "/attention"))
-        .await
-        .expect(200)
-        .json();
+    let attention = server.get_json(&below(&run, "/attention")).await;
     let item = &attention["items"][0];
     assert_eq!(
         (&item["kind"], &item["text"]),
         (&json!("question"), &json!("which port?"))
     );
     assert_eq!(item["answers"][0]["command"], "answer");
-    let sandbox = server
-        .get(&below(&run, "/sandbox"))
-        .await
-        .expect(200)
-        .json();
+    let sandbox = server.get_json(&below(&run, "/sandbox")).await;
     assert_eq!(
         (&sandbox["provider"], &sandbox["isolation"]),
         (&json!("local"), &json!("none"))
     );
     assert!(sandbox["disk_bytes"].as_u64().unwrap() > 0, "{sandbox}");
-    let egress = server.get(&below(&run, "/egress")).await.expect(200).json();
+    let egress = server.get_json(&below(&run, "/egress")).await;
     assert_eq!(egress["policy"], json!(null));
     // A local sandbox has no gate that could allow a host.
     let allowed = server

@@ -8,11 +8,7 @@ use super::{asking_run, below, finished_run};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verified_run_has_evidence_and_is_merged_and_removed() {
     let (server, run) = finished_run().await;
-    let evidence = server
-        .get(&below(&run, "/evidence"))
-        .await
-        .expect(200)
-        .json();
+    let evidence = server.get_json(&below(&run, "/evidence")).await;
     let verdict = &evidence["verdicts"][0];
     assert_eq!(verdict["green"], true, "{evidence}");
     let commands: Vec<&str> = verdict["checks"]
@@ -22,9 +18,9 @@ async fn a_verified_run_has_evidence_and_is_merged_and_removed() {
         .map(|check| check["command"].as_str().unwrap())
         .collect();
     assert!(commands.contains(&"test -s base.txt"), "{commands:?}");
-    let audit = server.get(&below(&run, "/audit")).await.expect(200).json();
+    let audit = server.get_json(&below(&run, "/audit")).await;
     assert_eq!(audit["green"], true, "{audit}");
-    let pull = server.get(&below(&run, "/pull")).await.expect(200).json();
+    let pull = server.get_json(&below(&run, "/pull")).await;
     assert_eq!(
         (&pull["state"], &pull["base"]),
         (&json!("open"), &json!("main"))
@@ -81,7 +77,7 @@ async fn an_unfinished_run_is_neither_merged_nor_removed_but_discarded() {
         1,
         "{discarded}"
     );
-    let details = server.get(&below(&run, "")).await.expect(200).json();
+    let details = server.get_json(&below(&run, "")).await;
     assert_eq!(details["status"], "stopped");
     server.delete(&below(&run, "")).await.expect(200);
     server.get(&below(&run, "")).await.expect(404);

@@ -25,7 +25,7 @@ async fn start_another(server: &TestServer) -> String {
 
 /// Returns the ids in a list of `/queue`.
 async fn queue(server: &TestServer, list: &str) -> Vec<String> {
-    let queue = server.get("/api/v1/queue").await.expect(200).json();
+    let queue = server.get_json("/api/v1/queue").await;
     let ids = queue[list].as_array().unwrap().iter();
     ids.map(|id| id.as_str().unwrap().to_owned()).collect()
 }

@@ -16,7 +16,10 @@ async fn a_run_waits_for_a_worker_and_a_paused_run_has_none() {
     let first = server.start_run().await;
     wait_for_event(&server, &first, "action_started").await;
     let (second, third) = (start_another(&server).await, start_another(&server).await);
-    assert_eq!(queue(&server, "working").await, [first.clone()]);
+    assert_eq!(
+        queue(&server, "working").await,
+        std::slice::from_ref(&first)
+    );
     let queued = queue(&server, "queued").await;
     assert_eq!(queued, [second.clone(), third.clone()]);
     let details = server.get(&format!("/api/v1/runs/{third}")).await.json();
@@ -30,7 +33,10 @@ async fn a_run_waits_for_a_worker_and_a_paused_run_has_none() {
     server.wait_for_status(&first, "paused").await;
     server.wait_for_status(&second, "succeeded").await;
     server.wait_for_status(&third, "succeeded").await;
-    assert_eq!(queue(&server, "waiting").await, [first.clone()]);
+    assert_eq!(
+        queue(&server, "waiting").await,
+        std::slice::from_ref(&first)
+    );
     // The time in the queue is no active time.
     let budgets = &server.get(&format!("/api/v1/runs/{third}")).await.json()["budgets"];
     let [second_time, third_time] = [&second, &third].map(|run| {

@@ -19,6 +19,10 @@ const MAX_WORKERS: usize = 256;
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(in crate::cli) struct ServeArgs {
     /// Listen on this address [default: 127.0.0.1]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_host)]

@@ -25,8 +25,8 @@ pub(super) async fn open(link: &str) -> Result<(), String> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let mut opened = opener.spawn().map_err(|error| describe(&error))?;
-    match timeout(TIMEOUT, opened.wait()).await {
+    let mut child = opener.spawn().map_err(|error| describe(&error))?;
+    match timeout(TIMEOUT, child.wait()).await {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(format!("`{OPENER}` failed ({status})")),
         Ok(Err(error)) => Err(describe(&error)),

@@ -56,6 +56,12 @@ async fn serve(args: &ServeArgs, context: Context) -> Result<ExitCode, AppError>
     let server = Server::bind(context.app, options).await?;
     let link = server.login_link();
     announce(args, server.address(), &link, output)?;
+    if !ralph_server::has_dashboard() {
+        notice(
+            output,
+            "this build has no dashboard — it was made without Node 20 or newer — install Node and build again",
+        );
+    }
     if args.open
         && let Err(why) = browser::open(&link).await
     {

@@ -78,7 +78,8 @@ impl RunningServer {
     pub(crate) fn request(&self, method: &str, path: &str, headers: &[String]) -> ServerResponse {
         let host = self.host();
         let mut stream = TcpStream::connect(&host).unwrap();
-        let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        let headers: Vec<String> = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        let headers = headers.concat();
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: 0\r\n{headers}\r\n"
         );

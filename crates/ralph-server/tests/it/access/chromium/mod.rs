@@ -38,9 +38,9 @@ async fn foreign_pages_cannot_use_the_session_of_the_user() {
         });
         assert_eq!(results, expected, "{origin}");
     }
-    let shares = server.get("/api/v1/shares").await.expect(200).json();
+    let shares = server.get_json("/api/v1/shares").await;
     assert_eq!(shares["shares"], json!([]));
-    let runs = server.get("/api/v1/runs").await.expect(200).json();
+    let runs = server.get_json("/api/v1/runs").await;
     assert_eq!(runs["runs"], json!([]));
 
     assert_eq!(session_scope(&mut tab, &server).await, "full");
