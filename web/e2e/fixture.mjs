@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { chromium } from "playwright-core";
 
 const program = resolve(process.env.RALPH_PROGRAM ?? "../target/debug/ralph");
-const demo = resolve("../crates/ralph/demo");
+const demo = resolve("../crates/ralph/demo/slug");
 const executablePath = process.env.RALPH_CHROMIUM ?? "/usr/bin/chromium";
 const MINUTE = 60_000;
 

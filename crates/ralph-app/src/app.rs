@@ -66,8 +66,22 @@ impl App {
     /// Returns the context of another working directory. Both contexts share the redactor.
     #[must_use]
     pub fn in_directory(&self, directory: &Path) -> Self {
-        let app = Self {
-            environment: self.environment.in_directory(directory),
+        let app = self.with_environment(self.environment.in_directory(directory));
+        for (name, value) in app.environment.secrets() {
+            app.redactor.learn(&name, Secret::new(value));
+        }
+        app
+    }
+
+    /// Returns the context of another state directory. Both contexts share the redactor.
+    #[must_use]
+    pub fn with_state_dir(&self, directory: &str) -> Self {
+        self.with_environment(self.environment.with_state_dir(directory))
+    }
+
+    fn with_environment(&self, environment: Environment) -> Self {
+        Self {
+            environment,
             clock: self.clock,
             redactor: self.redactor.clone(),
             model_keys: self.model_keys.clone(),
@@ -76,11 +90,7 @@ impl App {
             open_sandboxes: self.open_sandboxes.clone(),
             typed_hosts: self.typed_hosts.clone(),
             telemetry: self.telemetry.clone(),
-        };
-        for (name, value) in app.environment.secrets() {
-            app.redactor.learn(&name, Secret::new(value));
         }
-        app
     }
 
     /// Returns the environment.

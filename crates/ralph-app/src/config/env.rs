@@ -127,6 +127,19 @@ impl Environment {
         Self::new(own, directory.to_owned())
     }
 
+    /// Returns this environment with another state directory. The index of its runs is in that directory,
+    /// too.
+    #[must_use]
+    pub fn with_state_dir(&self, directory: &str) -> Self {
+        let mut environment = self.clone();
+        environment.from_dotenv.remove("RALPH_HOME");
+        environment
+            .variables
+            .insert("RALPH_HOME".to_owned(), directory.to_owned());
+        environment.variables.remove("RALPH_DB_URL");
+        environment
+    }
+
     fn from_variables(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         directory: PathBuf,

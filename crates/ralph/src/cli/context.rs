@@ -34,6 +34,15 @@ impl Context {
         self
     }
 
+    /// Returns the context of another state directory.
+    #[must_use]
+    pub(super) fn with_state_dir(self, directory: &str) -> Self {
+        Self {
+            app: self.app.with_state_dir(directory),
+            ..self
+        }
+    }
+
     /// Returns the arguments of the program, without its name.
     pub(super) fn arguments(&self) -> &[OsString] {
         &self.arguments

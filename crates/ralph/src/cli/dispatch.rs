@@ -132,7 +132,7 @@ fn dispatch(command: CliCommand, context: Context) -> Result<ExitCode, AppError>
         CliCommand::Image(args) => block_on(image::run(args, context)),
         CliCommand::Proxy(args) => proxy::run(&args, context),
         CliCommand::Serve(args) => serve::run(&args, owned_context),
-        CliCommand::Demo(args) => block_on(demo::run(args, context)),
+        CliCommand::Demo(args) => demo::run(args, owned_context),
         CliCommand::Preflight(args) => block_on(preflight::run(args, context)),
         CliCommand::Trust(args) => block_on(trust::run(args, context)),
         CliCommand::Selftest(args) => block_on(selftest::run(args, context)),

@@ -67,13 +67,16 @@ fn on_a_terminal(ralph: &TestRalph, args: &str, no_colour: &str) -> Option<Strin
 #[test]
 fn a_run_succeeds_on_a_terminal() {
     let ralph = TestRalph::new();
-    let Some(shown) = on_a_terminal(&ralph, "demo", "1") else {
+    let dir = ralph.project().join("demo");
+    let command = format!("demo --no-serve --dir {}", dir.display());
+    let Some(shown) = on_a_terminal(&ralph, &command, "1") else {
         println!("skipped: there is no program `script`");
         return;
     };
     assert!(shown.contains("succeeded"), "{shown}");
-    let audited = ralph.run(&["audit", "last"]);
-    assert_eq!(audited.code, 0, "{audited:?}");
+    let mut audit = ralph.command(&["audit", "last"]);
+    let audited = audit.env("RALPH_HOME", dir.join("state")).output().unwrap();
+    assert_eq!(audited.status.code(), Some(0), "{audited:?}");
 }
 
 #[test]

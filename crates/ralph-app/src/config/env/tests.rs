@@ -185,3 +185,19 @@ fn git_gets_proxies_and_certificates_and_nothing_of_a_dotenv() {
         ]
     );
 }
+
+#[test]
+fn another_state_directory_has_its_own_index() {
+    let variables = [
+        ("RALPH_HOME", "/user/state"),
+        ("RALPH_DB_URL", "sqlite:///user/index.db"),
+        ("RALPH_CONFIG_DIR", "/user/config"),
+    ];
+    let environment = Environment::for_test(&variables).with_state_dir("/demo/state");
+    assert_eq!(environment.state_dir(), Ok(PathBuf::from("/demo/state")));
+    assert_eq!(environment.database_url(), None);
+    assert_eq!(
+        environment.config_dir(),
+        Some(PathBuf::from("/user/config"))
+    );
+}

@@ -22,7 +22,8 @@ pub(in crate::cli) fn run(args: &ServeArgs, context: Context) -> Result<ExitCode
     runtime()?.block_on(serve(args, context))
 }
 
-fn runtime() -> Result<Runtime, AppError> {
+/// Returns the runtime of a server.
+pub(in crate::cli) fn runtime() -> Result<Runtime, AppError> {
     Builder::new_multi_thread()
         .worker_threads(REQUEST_THREADS)
         .enable_all()
@@ -52,7 +53,7 @@ async fn serve(args: &ServeArgs, context: Context) -> Result<ExitCode, AppError>
         );
     }
     // Registered before the announcement: a script may end the server as soon as it reads the link.
-    let mut signals = ShutdownSignals::register()?;
+    let signals = ShutdownSignals::register()?;
     let server = Server::bind(context.app, options).await?;
     let link = server.login_link();
     announce(args, server.address(), &link, output)?;
@@ -71,15 +72,28 @@ async fn serve(args: &ServeArgs, context: Context) -> Result<ExitCode, AppError>
         );
     }
     let app = server.app();
+    let printing = async {
+        if !args.json {
+            print_state(&app, output).await;
+        }
+    };
+    serve_until_signal(server, signals, printing, output).await
+}
+
+/// Serves until a signal. `beside` runs at the same time; its end does not end the server.
+pub(in crate::cli) async fn serve_until_signal(
+    server: Server,
+    mut signals: ShutdownSignals,
+    beside: impl Future<Output = ()>,
+    output: CliOutput,
+) -> Result<ExitCode, AppError> {
     let (stop, stopped) = watch::channel(false);
     let serving = server.serve(stopped);
     tokio::pin!(serving);
     let signalled = async {
-        if !args.json {
-            tokio::select! {
-                () = print_state(&app, output) => {}
-                () = signals.received() => return,
-            }
+        tokio::select! {
+            () = beside => {}
+            () = signals.received() => return,
         }
         signals.received().await;
     };

@@ -10,4 +10,4 @@ mod machine_state;
 mod running;
 
 pub(super) use args::ServeArgs;
-pub(super) use command::run;
+pub(super) use command::{run, runtime, serve_until_signal};

@@ -39,7 +39,12 @@ pub(crate) struct EndedServer {
 
 impl RunningServer {
     /// Starts the command and waits for its first line.
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::start_at(command, "")
+    }
+
+    /// Starts the command and waits for a line with this beginning, which counts as its first one.
+    pub(crate) fn start_at(mut command: Command, beginning: &str) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -48,7 +53,9 @@ impl RunningServer {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut stderr = child.stderr.take().unwrap();
         let mut first_line = String::new();
-        stdout.read_line(&mut first_line).unwrap();
+        while stdout.read_line(&mut first_line).unwrap() > 0 && !first_line.starts_with(beginning) {
+            first_line.clear();
+        }
         if first_line.is_empty() {
             let mut error = String::new();
             stderr.read_to_string(&mut error).unwrap();
