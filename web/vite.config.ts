@@ -1,5 +1,5 @@
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig } from "vitest/config";
 
 // `just web` proxies the interface of a running server; its address is in this variable.
 const server = process.env.RALPH_DEV_SERVER ?? "http://127.0.0.1:8000";
@@ -14,5 +14,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     target: "es2022",
   },
+  // The tests with a browser are run by `node --test`; see scripts/web.
+  test: { include: ["src/**/*.test.ts"] },
   server: { proxy: { "/api": { target: server, ws: true }, "/login": server } },
 });

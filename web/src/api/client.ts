@@ -1,6 +1,7 @@
 import createClient, { type Middleware } from "openapi-fetch";
 import { base } from "./base";
 import { failure, unreachable } from "./problem";
+import { visibleTexts } from "../ui/visible";
 import type { paths } from "./schema";
 
 /** Says that the request comes from this page: another origin cannot send the header. */
@@ -27,4 +28,9 @@ export async function body<T>(call: Promise<{ data?: T; error?: unknown }>): Pro
   const { data, error } = await call;
   if (error !== undefined) throw error instanceof Error ? error : new Error(String(error));
   return data as T;
+}
+
+/** The body of a response whose texts are only shown: nothing in them is hidden. */
+export async function shownBody<T>(call: Promise<{ data?: T; error?: unknown }>): Promise<T> {
+  return visibleTexts(await body(call));
 }

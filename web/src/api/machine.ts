@@ -1,7 +1,7 @@
 // Data and commands that concern the machine and not a single run.
 
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, body } from "./client";
+import { api, body, shownBody } from "./client";
 import { keys } from "./queries";
 import type { components } from "./schema";
 
@@ -10,14 +10,14 @@ type Schemas = components["schemas"];
 export function useFleet() {
   return useQuery({
     queryKey: [...keys.runs(), "fleet"],
-    queryFn: ({ signal }) => body(api.GET("/api/v1/fleet", { signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/fleet", { signal })),
   });
 }
 
 export function useCost(by: Schemas["CostGrouping"], since: string) {
   return useQuery({
     queryKey: keys.machine("cost", by, since),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/cost", { params: { query: { by, since: since || undefined } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/cost", { params: { query: { by, since: since || undefined } }, signal })),
     placeholderData: keepPreviousData,
   });
 }
@@ -35,7 +35,7 @@ export function useInspection(directory: string) {
     queryKey: keys.machine("inspection", directory),
     enabled: directory.startsWith("/"),
     retry: false,
-    queryFn: ({ signal }) => body(api.GET("/api/v1/repositories/inspection", { params: { query: { directory } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/repositories/inspection", { params: { query: { directory } }, signal })),
   });
 }
 
@@ -97,7 +97,7 @@ export function useImages() {
 }
 
 export function useSandboxes() {
-  return useQuery({ queryKey: keys.machine("sandboxes"), queryFn: ({ signal }) => body(api.GET("/api/v1/sandboxes", { signal })) });
+  return useQuery({ queryKey: keys.machine("sandboxes"), queryFn: ({ signal }) => shownBody(api.GET("/api/v1/sandboxes", { signal })) });
 }
 
 export function usePruneSandboxes() {
@@ -105,7 +105,7 @@ export function usePruneSandboxes() {
 }
 
 export function useDisk() {
-  return useQuery({ queryKey: keys.machine("disk"), queryFn: ({ signal }) => body(api.GET("/api/v1/disk", { signal })) });
+  return useQuery({ queryKey: keys.machine("disk"), queryFn: ({ signal }) => shownBody(api.GET("/api/v1/disk", { signal })) });
 }
 
 export function useCleanDisk() {
@@ -137,7 +137,7 @@ export function useIssues(repo: string) {
     queryKey: keys.machine("issues", repo),
     enabled: repo !== "",
     retry: false,
-    queryFn: ({ signal }) => body(api.GET("/api/v1/issues", { params: { query: { repo } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/issues", { params: { query: { repo } }, signal })),
   });
 }
 
@@ -173,7 +173,7 @@ export function useSelftest() {
 export function useOperations() {
   return useQuery({
     queryKey: keys.machine("operations"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/operations", { signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/operations", { signal })),
     refetchInterval: (query) => (query.state.data?.operations.some((operation) => operation.state === "running") ? 1_000 : false),
   });
 }

@@ -1,3 +1,5 @@
+import { visibleTexts } from "../ui/visible";
+
 /** Why the server did not answer a request as asked (RFC 9457). */
 export type ProblemDetails = {
   type: string;
@@ -22,7 +24,7 @@ export async function failure(response: Response): Promise<RequestFailed> {
   if (type.includes("json")) {
     try {
       const body: unknown = await response.json();
-      if (isProblem(body)) return new RequestFailed(body);
+      if (isProblem(body)) return new RequestFailed(visibleTexts(body));
     } catch (error) {
       console.debug("a response is not JSON", error);
     }

@@ -2,7 +2,7 @@
 
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { apiUrl } from "./base";
-import { api, body } from "./client";
+import { api, body, shownBody } from "./client";
 import { failure } from "./problem";
 import type { ListedRun } from "./types";
 
@@ -20,7 +20,7 @@ export function useRuns(filter: RunFilter) {
   return useQuery({
     queryKey: [...keys.runs(), filter],
     queryFn: async ({ signal }) => {
-      const list = await body(api.GET("/api/v1/runs", { params: { query: filter }, signal }));
+      const list = await shownBody(api.GET("/api/v1/runs", { params: { query: filter }, signal }));
       // A run whose journal cannot be read has a summary only.
       return { ...list, runs: list.runs as ListedRun[] };
     },
@@ -31,21 +31,21 @@ export function useRuns(filter: RunFilter) {
 export function useRun(id: string) {
   return useQuery({
     queryKey: keys.run(id),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}", { params: { path: { id } }, signal })),
   });
 }
 
 export function useAttention(id: string) {
   return useQuery({
     queryKey: keys.part(id, "attention"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/attention", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/attention", { params: { path: { id } }, signal })),
   });
 }
 
 export function useIterations(id: string) {
   return useQuery({
     queryKey: keys.part(id, "iterations"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/iterations", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/iterations", { params: { path: { id } }, signal })),
     placeholderData: keepPreviousData,
   });
 }
@@ -86,7 +86,7 @@ type DiffChoice = { of?: "base" | "workspace" | "uncommitted"; iteration?: numbe
 export function useDiff(id: string, choice: DiffChoice) {
   return useQuery({
     queryKey: keys.part(id, "diff", choice),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/diff", { params: { path: { id }, query: choice }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/diff", { params: { path: { id }, query: choice }, signal })),
     placeholderData: keepPreviousData,
   });
 }
@@ -94,7 +94,7 @@ export function useDiff(id: string, choice: DiffChoice) {
 export function useEvidence(id: string) {
   return useQuery({
     queryKey: keys.part(id, "evidence"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/evidence", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/evidence", { params: { path: { id } }, signal })),
   });
 }
 
@@ -104,7 +104,7 @@ export function useAudit(id: string, enabled: boolean) {
     queryKey: ["audit", id],
     enabled,
     staleTime: Infinity,
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/audit", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/audit", { params: { path: { id } }, signal })),
   });
 }
 
@@ -112,7 +112,7 @@ export function usePull(id: string, enabled: boolean) {
   return useQuery({
     queryKey: keys.part(id, "pull"),
     enabled,
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/pull", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/pull", { params: { path: { id } }, signal })),
   });
 }
 
@@ -129,49 +129,49 @@ export function useTask(id: string) {
 export function useGuardrails(id: string) {
   return useQuery({
     queryKey: keys.part(id, "guardrails"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/guardrails", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/guardrails", { params: { path: { id } }, signal })),
   });
 }
 
 export function useNotes(id: string) {
   return useQuery({
     queryKey: keys.part(id, "notes"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/notes", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/notes", { params: { path: { id } }, signal })),
   });
 }
 
 export function useMessages(id: string) {
   return useQuery({
     queryKey: keys.part(id, "messages"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/messages", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/messages", { params: { path: { id } }, signal })),
   });
 }
 
 export function useDiagnostics(id: string) {
   return useQuery({
     queryKey: keys.part(id, "diagnostics"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/diagnostics", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/diagnostics", { params: { path: { id } }, signal })),
   });
 }
 
 export function useDebugCommands(id: string) {
   return useQuery({
     queryKey: keys.part(id, "debug"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/debug", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/debug", { params: { path: { id } }, signal })),
   });
 }
 
 export function useSandbox(id: string) {
   return useQuery({
     queryKey: keys.part(id, "sandbox"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/sandbox", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/sandbox", { params: { path: { id } }, signal })),
   });
 }
 
 export function useEgress(id: string) {
   return useQuery({
     queryKey: keys.part(id, "egress"),
-    queryFn: ({ signal }) => body(api.GET("/api/v1/runs/{id}/egress", { params: { path: { id } }, signal })),
+    queryFn: ({ signal }) => shownBody(api.GET("/api/v1/runs/{id}/egress", { params: { path: { id } }, signal })),
   });
 }
 

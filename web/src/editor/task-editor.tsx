@@ -5,7 +5,7 @@ import { defaultHighlightStyle, HighlightStyle, syntaxHighlighting } from "@code
 import { linter, lintGutter, lintKeymap, type Diagnostic } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { drawSelection, EditorView, highlightActiveLine, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
 import { styleNonce } from "../shell/nonce";
@@ -20,15 +20,17 @@ type EditorProps = {
   onChange: (value: string) => void;
   /** Finds the problems of a text; it is called when the user stops typing. */
   findings?: (text: string) => Promise<Finding[]>;
+  /** Gets the number of errors among the findings. */
+  onErrors?: (errors: number) => void;
   readOnly?: boolean;
 };
 
 /** An editor of Markdown with the findings of the linter beside their lines. */
-export default function TaskEditor({ label, value, onChange, findings, readOnly = false }: EditorProps) {
+export default function TaskEditor({ label, value, onChange, findings, onErrors, readOnly = false }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
-  const handlers = useRef({ onChange, findings });
-  handlers.current = { onChange, findings };
+  const handlers = useRef({ onChange, findings, onErrors });
+  handlers.current = { onChange, findings, onErrors };
   const editable = useRef(new Compartment());
 
   useEffect(() => {
@@ -41,6 +43,7 @@ export default function TaskEditor({ label, value, onChange, findings, readOnly 
         lineNumbers(),
         history(),
         drawSelection(),
+        highlightSpecialChars(),
         highlightActiveLine(),
         highlightSelectionMatches(),
         yamlFrontmatter({ content: markdown() }),
@@ -49,7 +52,14 @@ export default function TaskEditor({ label, value, onChange, findings, readOnly 
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": label }),
         lintGutter(),
-        linter(async (editor) => diagnostics(editor.state, (await handlers.current.findings?.(editor.state.doc.toString())) ?? []), { delay: 400 }),
+        linter(
+          async (editor) => {
+            const found = (await handlers.current.findings?.(editor.state.doc.toString())) ?? [];
+            handlers.current.onErrors?.(found.filter((finding) => finding.severity === "error").length);
+            return diagnostics(editor.state, found);
+          },
+          { delay: 400 },
+        ),
         keymap.of([...defaultKeymap, ...historyKeymap, ...searchKeymap, ...lintKeymap, indentWithTab]),
         editable.current.of(access(readOnly)),
         EditorView.updateListener.of((update) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { findBefore } from "./log-search";
-import { PIECE_BYTES, PieceCache, visible, withoutColours, type LogReader } from "./pieces";
+import { PIECE_BYTES, PieceCache, type LogReader } from "./pieces";
 
 const encoder = new TextEncoder();
 
@@ -36,17 +36,6 @@ describe("the pieces of a log", () => {
     const line = "y".repeat(3 * PIECE_BYTES + 17);
     const shown = (await allPieces(`before\n${line}\nafter\n`)).join("\n");
     expect(shown.replaceAll("\n", "")).toBe(`before${line}after`);
-  });
-});
-
-describe("hostile text", () => {
-  it("shows characters that change the display", () => {
-    expect(visible("a\u0007b\u202ec\u0000d\r")).toBe("a\u2407b\ufffdc\u2400d\u240d");
-    expect(visible("tab\tand\nline stay")).toBe("tab\tand\nline stay");
-  });
-
-  it("loses its colours only", () => {
-    expect(withoutColours("\u001b[1;31mred\u001b[0m text")).toBe("red text");
   });
 });
 

@@ -1,5 +1,7 @@
 // A log file of any size, read in pieces of bytes. Each piece shows the lines that start in it.
 
+import { visible } from "../ui/visible";
+
 export const PIECE_BYTES = 16 * 1024;
 /** Read beyond a piece, to find the end of its last line. */
 const TAIL_BYTES = 16 * 1024;
@@ -37,21 +39,6 @@ export function pieceText(part: LogPart, index: number): Piece {
   const text = decoder.decode(bytes.subarray(from, Math.max(from, to))).replace(/\n$/, "");
   const lines = text === "" && to <= from ? 0 : text.split("\n").length;
   return { text: visible(text), lines, complete: part.size >= start + PIECE_BYTES + TAIL_BYTES };
-}
-
-/** Makes characters visible that change how a text is displayed. */
-export function visible(text: string): string {
-  return text.replace(CONTROLS, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return code < 0x20 ? String.fromCodePoint(0x2400 + code) : "\u{fffd}";
-  });
-}
-
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
-/** Removes colours of terminals. */
-export function withoutColours(text: string): string {
-  return text.replace(/\u001b\[[0-9;]*m/g, "");
 }
 
 /** The pieces of a log that were read, the least recently used ones first. */

@@ -5,6 +5,7 @@ import { LiveBadge } from "./live-badge";
 import { Palette } from "./palette";
 import { ShortcutList, useShortcuts } from "./shortcuts";
 import { ThemeButton } from "./theme-button";
+import { useTitleBadge } from "./title";
 import { Toasts } from "./toast";
 import "./layout.css";
 
@@ -19,6 +20,7 @@ const places: { to: string; text: string; icon: IconName }[] = [
 export function Layout() {
   const [palette, setPalette] = useState(false);
   const [shortcuts, setShortcuts] = useState(false);
+  useTitleBadge();
   useShortcuts({ openPalette: () => setPalette(true), openList: () => setShortcuts(true) });
   return (
     <div className="layout">

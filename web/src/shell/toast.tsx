@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from "react";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icon";
+import { visible } from "../ui/visible";
 import "./toast.css";
 
 type Toast = { id: number; tone: "good" | "bad" | "calm"; text: string };
@@ -44,7 +45,7 @@ export function Toasts() {
       {shown.map((one) => (
         <div key={one.id} className={`toast ${one.tone}`}>
           <Icon name={one.tone === "bad" ? "alert" : one.tone === "good" ? "success" : "bell"} />
-          <span className="raw grow">{one.text}</span>
+          <span className="raw grow">{visible(one.text)}</span>
           <Button kind="quiet" icon="close" aria-label="Dismiss" onClick={() => dismiss(one.id)} />
         </div>
       ))}

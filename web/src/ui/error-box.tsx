@@ -6,7 +6,7 @@ import { Icon } from "./icon";
 export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void }) {
   const problem = error instanceof RequestFailed ? error.problem : undefined;
   return (
-    <div className="notice bad row wrap" role="alert">
+    <div className="notice bad row top" role="alert">
       <Icon name="alert" />
       <span className="raw grow">
         {problem?.detail ?? (error instanceof Error ? error.message : String(error))}

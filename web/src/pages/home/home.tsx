@@ -24,8 +24,7 @@ export function Home() {
   const fleet = useFleet();
   const all = useMemo(() => withQueue(runs.data?.runs ?? [], fleet.data?.runs ?? []), [runs.data, fleet.data]);
   const shown = sections(all).filter((section) => wanted === "all" || section.kind === wanted);
-  const attention = sections(all).find((section) => section.kind === "needs you")?.runs.length ?? 0;
-  useTitle(attention > 0 ? `(${attention}) Runs` : "Runs");
+  useTitle("Runs");
   const repos = [...new Set(all.flatMap((run) => run.repo ?? []))].sort();
   const isEmpty = runs.isSuccess && all.length === 0 && deferred === "" && repo === "";
   return (

@@ -2,7 +2,6 @@ import { Link } from "@tanstack/react-router";
 import type { ListedRun } from "../../api/types";
 import { useNow } from "../../shell/now";
 import { ago, plural, repoName, usd } from "../../ui/format";
-import { visible } from "../../log/pieces";
 import { Icon } from "../../ui/icon";
 import { Meter } from "../../ui/meter";
 import { LoopScore } from "../../ui/loop-score";
@@ -34,7 +33,7 @@ export function RunRow({ run }: { run: ListedRun }) {
           {run.agent ?? run.model}
         </p>
         {run.reason && <p className="small raw run-reason">{run.reason}</p>}
-        {run.activity && <p className="small muted cut">{visible(run.activity)}</p>}
+        {run.activity && <p className="small muted cut">{run.activity}</p>}
         {run.queue_position && <p className="small muted">{`position ${run.queue_position} in the queue`}</p>}
       </div>
       <dl className="run-numbers small">

@@ -32,8 +32,9 @@ export default function NewRun() {
   const [choice, setChoice] = useState<Choice>(() => loadChoice() ?? emptyChoice);
   const [answers, setAnswers] = useState<Answer>({});
   const listId = useId();
-  const inspection = useInspection(choice.repo.trim());
-  const choices = useRunChoices(choice.repo.startsWith("/") ? choice.repo.trim() : "");
+  const typed = useSettled(choice.repo.trim());
+  const inspection = useInspection(typed);
+  const choices = useRunChoices(inspection.isSuccess && typed.startsWith("/") ? typed : "");
   const preview = usePlanPreview();
   const start = useStartRun();
   const template = useNewTaskText();
@@ -47,8 +48,9 @@ export default function NewRun() {
 
   // The last choice for a repository comes back with the repository.
   const pickRepo = (repo: string) => set({ ...(loadChoice(repo) ?? {}), repo });
+  const [touched, setTouched] = useState(false);
   useEffect(() => {
-    if (choice.repo === "" && repositories.data?.repositories[0]) pickRepo(repositories.data.repositories[0].repository);
+    if (!touched && choice.repo === "" && repositories.data?.repositories[0]) pickRepo(repositories.data.repositories[0].repository);
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [repositories.data]);
 
@@ -88,6 +90,7 @@ export default function NewRun() {
                 placeholder="/home/you/project, OWNER/NAME or https://…"
                 list={listId}
                 value={choice.repo}
+                onFocus={() => setTouched(true)}
                 onChange={(event) => pickRepo(event.target.value)}
                 spellCheck={false}
                 autoComplete="off"
@@ -169,6 +172,7 @@ export default function NewRun() {
         </div>
         <Card title="How it works on it">
           <div className="stack">
+            {choices.isError && <ErrorBox error={choices.error} retry={() => void choices.refetch()} />}
             <Select
               label="Works"
               value={choice.worker}
@@ -202,6 +206,19 @@ export default function NewRun() {
       </div>
     </div>
   );
+}
+
+/** The time without a key after which a path is looked at. */
+const SETTLED_MS = 350;
+
+/** The value, once it has not changed for a moment. */
+function useSettled(value: string): string {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
 }
 
 const same = (value: string) => ({ value, text: value });

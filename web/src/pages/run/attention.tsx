@@ -1,5 +1,5 @@
-import { useState } from "react";
-import { useAllowHost, useAnswer, useApplyDiagnosis, useCommand, useDiagnose } from "../../api/steering";
+import { useState, type ReactNode } from "react";
+import { useAnswer, useApplyDiagnosis, useCommand, useDiagnose } from "../../api/steering";
 import { useAttention } from "../../api/queries";
 import type { AttentionItem, Run } from "../../api/types";
 import { toast, toastError } from "../../shell/toast";
@@ -7,6 +7,7 @@ import { Button } from "../../ui/button";
 import { TextArea } from "../../ui/field";
 import { Icon } from "../../ui/icon";
 import { ContinueDialog } from "./continue-dialog";
+import { Hosts } from "./hosts";
 
 const titles: Record<AttentionItem["kind"], string> = {
   question: "The run asks you",
@@ -55,10 +56,15 @@ function Answers({ item, run }: { item: AttentionItem; run: Run }) {
   const [raise, setRaise] = useState(false);
   const names = item.answers.map((answer) => answer.command);
   const has = (name: string) => names.includes(name);
+  const stop = has("stop") && (
+    <Button kind="quiet" icon="stop" onClick={() => command.mutate("stop", { onError: toastError })}>
+      Stop the run
+    </Button>
+  );
   return (
     <>
-      {has("answer") && <AnswerBox run={run} />}
-      {item.kind === "blocked_hosts" && <BlockedHosts run={run} />}
+      {has("answer") && <AnswerBox run={run}>{stop}</AnswerBox>}
+      {item.kind === "blocked_hosts" && <Hosts run={run} hosts={run.blocked_hosts ?? []} />}
       <div className="row wrap">
         {has("resume") && (
           <Button icon="play" busy={command.isPending} onClick={() => command.mutate("resume", { onError: toastError })}>
@@ -84,18 +90,14 @@ function Answers({ item, run }: { item: AttentionItem; run: Run }) {
             Apply the report
           </Button>
         )}
-        {has("stop") && (
-          <Button kind="quiet" icon="stop" onClick={() => command.mutate("stop", { onError: toastError })}>
-            Stop the run
-          </Button>
-        )}
+        {!has("answer") && stop}
       </div>
       {raise && <ContinueDialog run={run} onClose={() => setRaise(false)} />}
     </>
   );
 }
 
-function AnswerBox({ run }: { run: Run }) {
+function AnswerBox({ run, children }: { run: Run; children: ReactNode }) {
   const [text, setText] = useState("");
   const answer = useAnswer(run.id);
   return (
@@ -113,36 +115,12 @@ function AnswerBox({ run }: { run: Run }) {
         maxLength={6000}
         onChange={(event) => setText(event.target.value)}
       />
-      <div className="row">
+      <div className="row wrap">
         <Button type="submit" kind="primary" busy={answer.isPending} forbidden={text.trim() === "" ? "write an answer first" : undefined}>
           Answer and continue
         </Button>
+        {children}
       </div>
     </form>
-  );
-}
-
-export function BlockedHosts({ run }: { run: Run }) {
-  const allow = useAllowHost(run.id);
-  const hosts = run.blocked_hosts ?? [];
-  return (
-    <ul className="stack tight">
-      {hosts.map(({ host }) => (
-        <li key={host} className="row wrap spread">
-          <span className="code raw">{host}</span>
-          <span className="row">
-            {(["run", "project"] as const).map((scope) => (
-              <Button
-                key={scope}
-                busy={allow.isPending}
-                onClick={() => allow.mutate({ host, scope }, { onError: toastError, onSuccess: () => toast(`${host} is allowed`, "good") })}
-              >
-                {scope === "run" ? "Allow for this run" : "Allow for the project"}
-              </Button>
-            ))}
-          </span>
-        </li>
-      ))}
-    </ul>
   );
 }

@@ -21,7 +21,14 @@ type Open = "continue" | "profile" | "mode" | "stop" | "remove" | null;
 export function Controls({ run }: { run: Run }) {
   const command = useCommand(run.id);
   const [open, setOpen] = useState<Open>(null);
-  const send = (name: "pause" | "resume" | "rotate" | "stop") => command.mutate(name, { onError: toastError });
+  const send = (name: "pause" | "resume" | "rotate" | "stop") =>
+    command.mutate(name, {
+      onError: toastError,
+      onSuccess: ({ effect }) => setWaiting({ effect, status: run.status, iteration: run.iteration }),
+    });
+  // An accepted command may wait for the end of an action; the page says so until the run has changed.
+  const [waiting, setWaiting] = useState<{ effect: string; status: string; iteration: number } | null>(null);
+  const isWaiting = waiting !== null && waiting.status === run.status && waiting.iteration === run.iteration;
   const why = (name: string) => forbidden(run, name);
   const close = () => setOpen(null);
   const canResume = why("resume") === undefined;
@@ -57,6 +64,11 @@ export function Controls({ run }: { run: Run }) {
           </DropdownMenu.Content>
         </DropdownMenu.Portal>
       </DropdownMenu.Root>
+      {isWaiting && (
+        <p className="small muted controls-note" role="status">
+          {waiting.effect}
+        </p>
+      )}
       {open === "continue" && <ContinueDialog run={run} onClose={close} />}
       {open === "profile" && <ProfileDialog run={run} onClose={close} />}
       {open === "mode" && <ModeDialog run={run} onClose={close} />}

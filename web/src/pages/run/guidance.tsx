@@ -7,7 +7,8 @@ import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
 import { Select, TextArea, TextField } from "../../ui/field";
 import { Badge } from "../../ui/status";
-import { forbidden } from "./forbidden";
+import { Forbidden, forbidden } from "./forbidden";
+import { GuidanceEntries } from "./guidance-entries";
 
 /** What you tell the model or agent: guardrails for every prompt, notes for the next ones, messages at once. */
 export default function Guidance({ run }: { run: Run }) {
@@ -28,7 +29,8 @@ function Guardrails({ run }: { run: Run }) {
   const empty = { name: "", trigger: "", instruction: "", evidence: "" };
   const [form, setForm] = useState(empty);
   const set = (name: keyof typeof empty) => (event: { target: { value: string } }) => setForm({ ...form, [name]: event.target.value });
-  const incomplete = form.name.trim() && form.trigger.trim() && form.instruction.trim() ? undefined : "fill in name, situation and instruction";
+  const isComplete = form.name.trim() && form.trigger.trim() && form.instruction.trim();
+  const why = forbidden(run, "guardrail") ?? (isComplete ? undefined : "fill in name, situation and instruction");
   const submit = () =>
     add.mutate(form, {
       onError: toastError,
@@ -40,12 +42,12 @@ function Guardrails({ run }: { run: Run }) {
   return (
     <Card title="Guardrails">
       <div className="stack">
-        <pre className="output">{guardrails.data?.text || "No guardrail yet."}</pre>
+        <GuidanceEntries text={guardrails.data?.text} empty="No guardrail yet." />
         <form
           className="stack"
           onSubmit={(event) => {
             event.preventDefault();
-            if (!incomplete) submit();
+            if (why === undefined) submit();
           }}
         >
           <TextField label="Name" value={form.name} onChange={set("name")} placeholder="Keep the public names" />
@@ -53,10 +55,11 @@ function Guardrails({ run }: { run: Run }) {
           <TextArea label="Instruction" value={form.instruction} onChange={set("instruction")} placeholder="Leave the old name as an alias" />
           <TextField label="Evidence (optional)" value={form.evidence} onChange={set("evidence")} />
           <div>
-            <Button type="submit" kind="primary" busy={add.isPending} forbidden={forbidden(run, "guardrail") ?? incomplete}>
+            <Button type="submit" kind="primary" busy={add.isPending} forbidden={why}>
               Add the guardrail
             </Button>
           </div>
+          <Forbidden run={run} command="guardrail" />
         </form>
       </div>
     </Card>
@@ -74,23 +77,29 @@ function Notes({ run }: { run: Run }) {
   const add = useAddNote(run.id);
   const [kind, setKind] = useState<(typeof kinds)[number]["value"]>("clarify");
   const [text, setText] = useState("");
+  const why = forbidden(run, "note") ?? (text.trim() ? undefined : "write a note first");
   return (
     <Card title="Notes">
       <form
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          add.mutate({ kind, text }, { onError: toastError, onSuccess: () => setText("") });
+          if (why !== undefined) return;
+          add.mutate({ kind, text }, { onError: toastError, onSuccess: (done) => {
+            setText("");
+            toast(done.effect, "good");
+          } });
         }}
       >
-        <pre className="output">{notes.data?.text || "No note yet."}</pre>
+        <GuidanceEntries text={notes.data?.text} empty="No note yet." />
         <Select label="Kind" value={kind} onChange={(event) => setKind(event.target.value as typeof kind)} options={[...kinds]} />
         <TextArea label="Note" value={text} onChange={(event) => setText(event.target.value)} hint="It is in the prompt of the next iterations." />
         <div>
-          <Button type="submit" busy={add.isPending} forbidden={forbidden(run, "note") ?? (text.trim() ? undefined : "write a note first")}>
+          <Button type="submit" busy={add.isPending} forbidden={why}>
             Add the note
           </Button>
         </div>
+        <Forbidden run={run} command="note" />
       </form>
     </Card>
   );
@@ -106,6 +115,7 @@ function Messages({ run }: { run: Run }) {
   const messages = useMessages(run.id);
   const send = useSendMessage(run.id);
   const [text, setText] = useState("");
+  const why = forbidden(run, "message") ?? (text.trim() ? undefined : "write a message first");
   return (
     <Card title="Messages">
       <div className="stack">
@@ -124,6 +134,7 @@ function Messages({ run }: { run: Run }) {
           className="stack"
           onSubmit={(event) => {
             event.preventDefault();
+            if (why !== undefined) return;
             send.mutate(text, { onError: toastError, onSuccess: () => setText("") });
           }}
         >
@@ -138,11 +149,12 @@ function Messages({ run }: { run: Run }) {
               type="submit"
               icon="message"
               busy={send.isPending}
-              forbidden={forbidden(run, "message") ?? (text.trim() ? undefined : "write a message first")}
+              forbidden={why}
             >
               Send
             </Button>
           </div>
+          <Forbidden run={run} command="message" />
         </form>
       </div>
     </Card>

@@ -1,7 +1,7 @@
 import { lazy, Suspense, useState } from "react";
 import { useActions, useArtifact, useDiff, useTranscript } from "../../api/queries";
 import type { IterationSummary, Run, TimelineAction } from "../../api/types";
-import { visible, withoutColours } from "../../log/pieces";
+import { visible, withoutColours } from "../../ui/visible";
 import { Button } from "../../ui/button";
 import { Card, Empty } from "../../ui/card";
 import { ErrorBox } from "../../ui/error-box";
@@ -64,7 +64,7 @@ function Actions({ run, summary }: { run: Run; summary: IterationSummary }) {
       {list.map((action) => (
         <Action key={action.seq} action={action} />
       ))}
-      {isOpen && <LiveOutput run={run.id} iteration={summary.iteration} />}
+      {isOpen && <LiveOutput run={run.id} iteration={summary.iteration} after={list.at(-1)?.seq ?? 0} />}
     </div>
   );
 }

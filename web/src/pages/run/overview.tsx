@@ -108,6 +108,19 @@ function PullRequest({ run }: { run: Run }) {
         ) : (
           <p className="muted">It is opened with the first delivered commit.</p>
         )}
+        {pull.data && (
+          <details>
+            <summary className="raw">{pull.data.title}</summary>
+            <pre className="output" tabIndex={0}>
+              {pull.data.body}
+            </pre>
+          </details>
+        )}
+        {pull.data?.overlaps.map((overlap) => (
+          <p key={overlap.number} className="notice warn small raw">
+            {`#${overlap.number} ${overlap.title} changes ${overlap.shared} of the same files: ${overlap.files.join(", ")}`}
+          </p>
+        ))}
         {checks && (
           <p className="small number">
             Checks: {checks.counts.passed} passed, {checks.counts.failed} failed, {checks.counts.pending} pending

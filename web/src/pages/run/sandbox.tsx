@@ -1,16 +1,18 @@
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { useEgress, useFile, useSandbox, useTree } from "../../api/queries";
 import { useSaveFile } from "../../api/steering";
 import type { Run } from "../../api/types";
 import { RequestFailed } from "../../api/problem";
 import { toast } from "../../shell/toast";
-import { visible } from "../../log/pieces";
+import { visible } from "../../ui/visible";
 import { Button } from "../../ui/button";
 import { Card, Empty, Facts } from "../../ui/card";
 import { ErrorBox } from "../../ui/error-box";
-import { bytes, clockTime } from "../../ui/format";
+import { bytes, clockTime, plural } from "../../ui/format";
+import { Icon } from "../../ui/icon";
 import { Badge } from "../../ui/status";
-import { BlockedHosts } from "./attention";
+import { Forbidden, forbidden } from "./forbidden";
+import { Hosts } from "./hosts";
 import "./sandbox.css";
 
 const isolations = {
@@ -39,52 +41,101 @@ function State({ run }: { run: Run }) {
   const sandbox = query.data;
   if (query.isError) return <ErrorBox error={query.error} retry={() => void query.refetch()} />;
   if (!sandbox) return <p className="muted">Loading …</p>;
+  const { container, local } = sandbox;
+  const facts: [string, ReactNode][] = [
+    ["Provider", sandbox.provider],
+    ["State", sandbox.state.replaceAll("_", " ")],
+    ["Id", sandbox.id ? <span className="code">{sandbox.id}</span> : "none"],
+  ];
+  if (container) {
+    facts.push(
+      ["Image", <span className="code">{container.image}</span>],
+      ["Processors", container.millicpus ? String(container.millicpus / 1000) : "as the engine allows"],
+      ["Memory", container.memory ? bytes(container.memory) : "as the engine allows"],
+      ["Disk", `at most ${bytes(container.disk)}`],
+      ["Processes", `at most ${container.processes}`],
+    );
+  }
+  if (local) facts.push(["Memory", `at most ${bytes(local.memory)}`], ["Processes", `at most ${local.processes}`]);
+  if (sandbox.disk_bytes !== null && sandbox.disk_bytes !== undefined) facts.push(["Disk in use", bytes(sandbox.disk_bytes)]);
+  if (sandbox.clean_rooms.length > 0) facts.push(["Clean rooms", <span className="code">{sandbox.clean_rooms.join(", ")}</span>]);
   return (
     <Card title="Sandbox" aside={<Badge {...isolations[sandbox.isolation]} />}>
-      <Facts
-        facts={[
-          ["Provider", sandbox.provider],
-          ["Id", sandbox.id ?? "none"],
-          ["State", sandbox.state.replaceAll("_", " ")],
-        ]}
-      />
+      <div className="stack">
+        <Facts facts={facts} />
+        {sandbox.isolation === "none" && (
+          <p className="notice warn small">Commands run as you, on this machine and with its network. A container keeps them apart.</p>
+        )}
+        {sandbox.protection.length > 0 && (
+          <ul className="small muted stack tight">
+            {sandbox.protection.map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+          </ul>
+        )}
+      </div>
     </Card>
   );
 }
 
+const policies: Record<string, string> = {
+  deny: "Only the model and the agent's own hosts are reachable.",
+  allowlist: "The hosts of your list are reachable.",
+  "allow-all": "Every public host is reachable.",
+};
+
+/** What left the sandbox, what could not, and which hosts the project's files name. */
 function Egress({ run }: { run: Run }) {
   const query = useEgress(run.id);
-  const decisions = query.data?.decisions ?? [];
+  if (query.isError) return <ErrorBox error={query.error} retry={() => void query.refetch()} />;
+  if (!query.data) return <p className="muted">Loading …</p>;
+  const { policy, blocked, suggested, allowed, decisions, further_blocked } = query.data;
+  if (!policy) {
+    return (
+      <Card title="Network">
+        <p className="muted">This sandbox has no gate: its commands reach whatever this machine reaches.</p>
+      </Card>
+    );
+  }
   return (
-    <Card title="Network">
+    <Card title="Network" aside={<Badge text={`policy ${policy}`} />}>
       <div className="stack">
-        {(run.blocked_hosts ?? []).length > 0 ? (
+        <p className="small muted">{policies[policy] ?? policy}</p>
+        {blocked.length > 0 && (
           <>
             <h3>Blocked hosts</h3>
-            <BlockedHosts run={run} />
+            <Hosts run={run} hosts={blocked.map(({ host, reason, command }) => ({ host, why: [reason, command].filter(Boolean).join(", by ") }))} />
           </>
-        ) : (
-          <p className="muted">No host was blocked.</p>
         )}
-        {(run.allowed_hosts ?? []).length > 0 && (
+        {further_blocked > 0 && <p className="small muted">{`${further_blocked} further blocked hosts were not recorded.`}</p>}
+        {suggested.length > 0 && (
+          <>
+            <h3>Named by the project</h3>
+            <Hosts run={run} hosts={suggested.map(({ host, file, why }) => ({ host, why: `${why}: ${file}` }))} />
+          </>
+        )}
+        {allowed.length > 0 && (
           <>
             <h3>Allowed by you</h3>
             <ul className="code small">
-              {run.allowed_hosts?.map((host) => (
+              {allowed.map((host) => (
                 <li key={host}>{host}</li>
               ))}
             </ul>
           </>
         )}
+        {blocked.length + suggested.length + allowed.length + decisions.length === 0 && <p className="muted">No connection was tried.</p>}
         {decisions.length > 0 && (
           <details>
-            <summary>The last {decisions.length} decisions</summary>
-            <ul className="stack tight small">
-              {decisions.map((decision, index) => (
-                <li key={index} className="row wrap">
+            <summary>{`The last ${plural(decisions.length, "decision")}`}</summary>
+            <ul className="stack tight small decisions" tabIndex={0} aria-label="Decisions">
+              {[...decisions].reverse().map((decision, index) => (
+                <li key={index} className="row">
+                  <Icon name={decision.verdict === "allowed" ? "check" : "ban"} size={14} />
+                  <span className="visually-hidden">{decision.verdict}</span>
                   <span className="faint number">{clockTime(decision.at)}</span>
-                  <span className="code raw grow">{decision.host}</span>
-                  <span>{decision.verdict === "allowed" ? "allowed" : "blocked"}</span>
+                  <span className="code raw grow">{`${decision.host}:${decision.port}`}</span>
+                  <span className="faint number">{(decision.count ?? 1) > 1 ? `${decision.count}×` : ""}</span>
                 </li>
               ))}
             </ul>
@@ -136,7 +187,7 @@ function FileText({ run, path }: { run: Run; path: string }) {
       <div className="row spread wrap">
         <h3 className="code raw">{visible(path)}</h3>
         {text === null ? (
-          <Button icon="edit" onClick={() => setText(file.data.text)}>
+          <Button icon="edit" forbidden={forbidden(run, "edit")} onClick={() => setText(file.data.text)}>
             Edit
           </Button>
         ) : (
@@ -170,10 +221,13 @@ function FileText({ run, path }: { run: Run; path: string }) {
           </span>
         )}
       </div>
+      <Forbidden run={run} command="edit" />
       {save.isError && <ErrorBox error={save.error} />}
       {isStale && <Button onClick={() => void file.refetch()}>Load the new version; your text stays</Button>}
       {text === null ? (
-        <pre className="output">{visible(shown)}</pre>
+        <pre className="output" tabIndex={0}>
+          {visible(shown)}
+        </pre>
       ) : (
         <textarea className="input code" rows={18} aria-label={`Text of ${path}`} value={shown} onChange={(event) => setText(event.target.value)} />
       )}

@@ -7,6 +7,7 @@ import { toast } from "../../shell/toast";
 import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
 import { ErrorBox } from "../../ui/error-box";
+import { plural } from "../../ui/format";
 import { forbidden } from "./forbidden";
 
 const TaskEditor = lazy(() => import("../../editor/task-editor"));
@@ -17,6 +18,7 @@ export default function Task({ run }: { run: Run }) {
   const change = useChangeTask(run.id);
   const [text, setText] = useState<string | null>(null);
   const [version, setVersion] = useState("");
+  const [errors, setErrors] = useState(0);
   const loaded = query.data;
   const isEdited = loaded !== undefined && text !== null && text !== loaded.text;
   // A new text of the server replaces the shown one, but never the user's edit.
@@ -56,7 +58,7 @@ export default function Task({ run }: { run: Run }) {
           >
             Revert
           </Button>
-          <Button kind="primary" busy={change.isPending} forbidden={why ?? (isEdited ? undefined : "nothing was changed")} onClick={save}>
+          <Button kind="primary" busy={change.isPending} forbidden={why ?? (!isEdited ? "nothing was changed" : errors > 0 ? "correct the errors of the linter first" : undefined)} onClick={save}>
             Put in force
           </Button>
         </>
@@ -71,9 +73,10 @@ export default function Task({ run }: { run: Run }) {
         )}
         {change.isError && !isStale && <ErrorBox error={change.error} />}
         <Suspense fallback={<p className="muted">Loading the editor …</p>}>
-          <TaskEditor label="Task" value={text} onChange={setText} findings={lintTask} readOnly={why !== undefined} />
+          <TaskEditor label="Task" value={text} onChange={setText} findings={lintTask} onErrors={setErrors} readOnly={why !== undefined} />
         </Suspense>
-        {why && <p className="small muted">{why}</p>}
+        {isEdited && errors > 0 && <p className="notice bad" role="status">{`The linter found ${plural(errors, "error")}.`}</p>}
+        {why && <p className="small muted">{`The task cannot be changed: ${why}.`}</p>}
       </div>
     </Card>
   );

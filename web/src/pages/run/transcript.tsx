@@ -1,5 +1,5 @@
 import type { Transcript } from "../../api/types";
-import { visible, withoutColours } from "../../log/pieces";
+import { visible, withoutColours } from "../../ui/visible";
 import { Icon } from "../../ui/icon";
 
 /** The texts, the thinking and the tools of an agent's session. */
