@@ -1,21 +1,24 @@
 //! Judges of GitHub's own making: its description of the API, its GraphQL schema, and two of its clients.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use super::state::GitHubExchange;
 
-/// The operations that the description does not contain.
-const UNDESCRIBED: [&str; 6] = [
-    "/reviews",
-    "/annotations",
-    "GET /repos/octo/app/check-runs/",
-    "/actions/jobs/",
-    "/job-logs/",
-    ".git/",
-];
+/// The requests that are none of the API: stored logs, and git.
+const OUTSIDE_THE_API: [&str; 2] = ["/job-logs/", ".git/"];
+
+/// Returns whether GitHub describes an exchange. For missing logs of a job it describes no response.
+fn is_described(exchange: &GitHubExchange) -> bool {
+    let operation = exchange.operation();
+    let has_no_log = exchange.status == 404 && operation.ends_with("/logs");
+    !exchange.is_lost
+        && exchange.status != 304
+        && !has_no_log
+        && !OUTSIDE_THE_API.iter().any(|part| operation.contains(part))
+}
 
 /// Returns whether the test has to be skipped because `RALPH_TEST_NO_GITHUB_TOOLS` is set.
 #[must_use]
@@ -29,21 +32,6 @@ pub fn skip_without_github_tools() -> bool {
     is_disabled
 }
 
-/// Returns a file of GitHub's description, which is not part of the repository.
-#[expect(clippy::print_stderr, reason = "skipped tests say so")]
-fn description(name: &str) -> Option<PathBuf> {
-    let file = format!("shared/contracts/github/{name}");
-    let mut directories = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let found = directories.find_map(|directory| {
-        let path = directory.join(&file);
-        path.exists().then_some(path)
-    });
-    if found.is_none() {
-        eprintln!("skipped: {file} is not there");
-    }
-    found
-}
-
 /// Validates recorded exchanges against GitHub's description of its REST API and its GraphQL schema.
 ///
 /// # Panics
@@ -54,24 +42,17 @@ pub fn judge_github(ledger: &[GitHubExchange]) {
         return;
     }
     let is_graphql = |exchange: &&GitHubExchange| exchange.operation().ends_with("/graphql");
-    let is_described = |exchange: &&GitHubExchange| {
-        let operation = exchange.operation();
-        let path = operation.split('?').next().unwrap_or_default();
-        let comments_of_review = path.contains("/pulls/") && path.ends_with("/comments");
-        !exchange.is_lost
-            && exchange.status != 304
-            && !is_graphql(exchange)
-            && !comments_of_review
-            && !UNDESCRIBED.iter().any(|part| operation.contains(part))
-    };
-    let exchanges: Vec<Value> = ledger.iter().filter(is_described).map(recorded).collect();
-    if let Some(file) = description("github-subset.json").filter(|_| !exchanges.is_empty()) {
-        judge("openapi", &[], &file, &exchanges);
-    }
-    let documents: Vec<Value> = ledger.iter().filter(is_graphql).map(recorded).collect();
-    let schema = description("github-schema-15.26.1.graphql");
-    if let Some(file) = schema.filter(|_| !documents.is_empty()) {
-        judge("github", &["graphql"], &file, &documents);
+    let (documents, requests): (Vec<_>, Vec<_>) = ledger.iter().partition(is_graphql);
+    let requests = requests
+        .into_iter()
+        .filter(|exchange| is_described(exchange));
+    for (kind, exchanges) in [
+        ("openapi", requests.map(recorded).collect::<Vec<Value>>()),
+        ("graphql", documents.into_iter().map(recorded).collect()),
+    ] {
+        if !exchanges.is_empty() {
+            judge(kind, &exchanges);
+        }
     }
 }
 
@@ -86,13 +67,13 @@ fn recorded(exchange: &GitHubExchange) -> Value {
 }
 
 #[track_caller]
-fn judge(script: &str, arguments: &[&str], description: &Path, exchanges: &[Value]) {
+fn judge(kind: &str, exchanges: &[Value]) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = directory.path().join("exchanges.json");
     let text = Value::from(exchanges.to_vec()).to_string();
     std::fs::write(&file, text).expect("the exchanges can be written");
-    let mut command = script_command(script);
-    command.args(arguments).arg(description).arg(file);
+    let mut command = judge_command();
+    command.arg(kind).arg(file);
     assert_success(command);
 }
 
@@ -102,14 +83,13 @@ fn judge(script: &str, arguments: &[&str], description: &Path, exchanges: &[Valu
 /// If the client cannot be installed, or complains.
 #[track_caller]
 pub fn run_github_client(client: &str, url: &str, token: &str, commit: &str) {
-    let mut command = script_command("github");
+    let mut command = judge_command();
     command.args([client, url, token, commit]);
     assert_success(command);
 }
 
-fn script_command(script: &str) -> Command {
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
-    Command::new(scripts.join(script))
+fn judge_command() -> Command {
+    Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/github"))
 }
 
 #[track_caller]
