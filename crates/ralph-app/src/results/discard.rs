@@ -11,7 +11,9 @@ use ralph_engine::store::RunDir;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::pull_request::{record_files, repository_error, set_pull_state, user_repository};
+use super::pull_request::{
+    close_if_merged, record_files, repository_error, set_pull_state, user_repository,
+};
 use crate::app::App;
 use crate::error::AppError;
 use crate::prune::RunSandboxes;
@@ -46,7 +48,7 @@ pub struct RemainingOnHost {
 /// first. Repeating it completes an interrupted removal.
 pub async fn discard_run(query: &str, app: &App) -> Result<DiscardReport, AppError> {
     let dir = app.find_run(query)?;
-    let state = dir.state()?;
+    let mut state = dir.state()?;
     if dir.is_held() {
         return Err(AppError::refused(
             format!("cannot discard run `{}`", state.plan.run),
@@ -54,6 +56,8 @@ pub async fn discard_run(query: &str, app: &App) -> Result<DiscardReport, AppErr
             format!("stop it first: `ralph stop {}`", state.plan.run),
         ));
     }
+    // While the branch exists, its changes can be found in the base branch.
+    close_if_merged(&dir, &mut state, app).await;
     let branch = removable_branch(&state, app).await?;
     if !state.status.is_final() {
         Box::pin(steering::steer(query, &Command::Stop, app)).await?;
@@ -67,7 +71,8 @@ pub async fn discard_run(query: &str, app: &App) -> Result<DiscardReport, AppErr
         removed.map_err(|error| repository_error(&plan, "remove the branch in", &error))?;
     }
     let is_remote = plan.remote_repository().is_some();
-    if !is_remote {
+    let is_merged = has_merged_pull(journal.state());
+    if !is_remote && !is_merged {
         set_pull_state(&dir, &mut journal, PullState::Closed, app).await?;
     }
     if !journal.state().discarded {
@@ -85,9 +90,15 @@ pub async fn discard_run(query: &str, app: &App) -> Result<DiscardReport, AppErr
             .pull
             .as_ref()
             .map(|pull| pull.number)
-            .filter(|_| !is_remote),
+            .filter(|_| !is_remote && !is_merged),
         remaining: remaining_on_host(&state),
     })
+}
+
+/// Returns whether the run's pull request was merged; it stays so.
+fn has_merged_pull(state: &RunState) -> bool {
+    let pull = state.pull.as_ref();
+    pull.is_some_and(|pull| pull.state == PullState::Merged)
 }
 
 fn remaining_on_host(state: &RunState) -> Option<RemainingOnHost> {

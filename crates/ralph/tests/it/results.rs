@@ -360,6 +360,26 @@ fn a_squashed_or_rebased_pull_request_is_merged() {
 }
 
 #[test]
+fn a_merged_pull_request_stays_merged_when_the_run_is_discarded() {
+    for is_merged_by_ralph in [true, false] {
+        let project = succeeded();
+        let branch = branch(&project);
+        if is_merged_by_ralph {
+            project.ralph(&["merge"]).expect(0);
+        } else {
+            project.git(&["merge", "--quiet", "--squash", &branch]);
+            project.git(&["commit", "--quiet", "--message", "squashed"]);
+        }
+        let discarded = project.ralph(&["discard", "--yes"]).expect(0).stdout;
+        assert!(discarded.contains(&format!("removed branch `{branch}`")));
+        assert!(!discarded.contains("closed"), "{discarded}");
+        assert_eq!(record_state(&project), "merged");
+        assert_eq!(project.show()["pr"]["state"], "merged");
+        project.audit();
+    }
+}
+
+#[test]
 fn a_discarded_run_loses_branch_and_sandbox_and_keeps_its_files() {
     let project = Project::new()
         .set("max_iterations", "1")
