@@ -14,6 +14,7 @@ use ralph_core::id::{CommitId, Digest, RunId};
 
 use super::{GitError, HostGit, HostRepo, locks};
 use crate::durable::{self, StoreError, warn_if_failed};
+use crate::linked_worktrees::LinkedWorktrees;
 use crate::run_lock::{is_same_file, try_flock};
 
 /// Number of hex digits of the location's digest in the name of a mirror.
@@ -49,9 +50,11 @@ pub enum MirrorRemoval {
 }
 
 impl RepositoryMirror {
-    /// Returns the mirror of the repository at `location`, with the object format of a commit.
+    /// Returns the mirror of the repository at `location`, with the object format of a commit. All work
+    /// trees of a repository have the same one.
     pub fn new(git: &HostGit, mirrors: &Path, location: &str, base: &CommitId) -> Self {
-        let digest = Digest::compute(location.as_bytes());
+        let worktrees = LinkedWorktrees::find(Path::new(location));
+        let digest = Digest::compute(worktrees.main().as_os_str().as_encoded_bytes());
         let format = match base.object_format() {
             "sha1" => String::new(),
             other => format!("-{other}"),

@@ -72,6 +72,18 @@ fn runs_of_one_repository_store_its_history_once() {
 }
 
 #[test]
+fn work_trees_of_one_repository_share_its_objects() {
+    let project = Project::new().script(&[finish()]);
+    let tree = project.path("tree").display().to_string();
+    project.git(&["worktree", "add", "--quiet", &tree, "-b", "side"]);
+    project.run().expect(0);
+    project.run_with(&["--new", "--repo", &tree]).expect(0);
+    let refs = project.git_in(&mirror(&project), &["for-each-ref", "refs/runs/"]);
+    assert_eq!(refs.lines().count(), 2, "{refs}");
+    project.audit();
+}
+
+#[test]
 fn old_runs_are_collected_with_their_shared_objects() {
     let project = Project::new().script(&[finish()]);
     project.run().expect(0);
