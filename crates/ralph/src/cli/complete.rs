@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use clap::Command;
+use clap::{Arg, Command};
 use ralph_app::planning::effective_settings;
 use ralph_app::providers::SANDBOX_PROVIDERS;
 use ralph_app::{App, AppError};
@@ -16,6 +16,9 @@ use super::exit::ExitCode;
 
 /// The hidden first argument.
 const COMMAND: &str = "__complete";
+
+/// The services of the token commands whose credentials ralph can use.
+const TOKEN_AGENTS: [&str; 4] = ["claude", "codex", "github", "opencode"];
 
 /// The number of runs that are offered.
 const MAX_RUNS: usize = 100;
@@ -43,11 +46,11 @@ pub(super) fn run(words: &[OsString], context: &Context) -> ExitCode {
     // bash passes `--agent=c` as three words, zsh and fish as one.
     let current = if current == "=" { "" } else { current };
     let before = words.get(1..position.min(words.len())).unwrap_or_default();
-    let Some(argument) = argument_at(&command_line(), before, current) else {
+    let Some((command, argument)) = argument_at(&command_line(), before, current) else {
         return ExitCode::Success;
     };
     let typed = option_and_value(current).map_or(current, |(_, value)| value);
-    let text: String = values(&argument, &context.app)
+    let text: String = values(&command, &argument, &context.app)
         .into_iter()
         .filter(|value| value.starts_with(typed) && is_safe(value))
         .map(|value| value + "\n")
@@ -71,11 +74,11 @@ fn option_and_value(word: &str) -> Option<(&str, &str)> {
     word.split_once('=').filter(|_| word.starts_with("--"))
 }
 
-/// Returns the id of the argument to which the word at the cursor belongs.
-fn argument_at(root: &Command, before: &[String], current: &str) -> Option<String> {
+/// Returns the name of the command and the argument to which the word at the cursor belongs.
+fn argument_at(root: &Command, before: &[String], current: &str) -> Option<(String, Arg)> {
     let mut command = root;
     let mut positionals = 0;
-    let mut open_option: Option<String> = None;
+    let mut open_option: Option<&Arg> = None;
     for word in before {
         if word == "=" {
             continue;
@@ -92,18 +95,18 @@ fn argument_at(root: &Command, before: &[String], current: &str) -> Option<Strin
             positionals += 1;
         }
     }
-    if let Some((option, _)) = option_and_value(current) {
-        return option_with_value(root, command, option);
-    }
-    if open_option.is_some() || current.starts_with('-') {
-        return open_option;
-    }
-    let argument = command.get_positionals().nth(positionals)?;
-    Some(argument.get_id().to_string())
+    let argument = if let Some((option, _)) = option_and_value(current) {
+        option_with_value(root, command, option)
+    } else if open_option.is_some() || current.starts_with('-') {
+        open_option
+    } else {
+        command.get_positionals().nth(positionals)
+    };
+    Some((command.get_name().to_owned(), argument?.clone()))
 }
 
-/// Returns the id of an option whose value is the next word.
-fn option_with_value(root: &Command, command: &Command, word: &str) -> Option<String> {
+/// Returns an option whose value is the next word.
+fn option_with_value<'a>(root: &'a Command, command: &'a Command, word: &str) -> Option<&'a Arg> {
     let (long, short) = (word.strip_prefix("--"), word.strip_prefix('-'));
     let arguments = command.get_arguments().chain(root.get_arguments());
     let mut matching = arguments.filter(|argument| match long {
@@ -113,31 +116,43 @@ fn option_with_value(root: &Command, command: &Command, word: &str) -> Option<St
             .is_some_and(|name| Some(&*name.to_string()) == short),
     });
     let argument = matching.next()?;
-    let takes_value = argument.get_action().takes_values();
-    takes_value.then(|| argument.get_id().to_string())
+    argument.get_action().takes_values().then_some(argument)
 }
 
 /// Returns the values of an argument.
-fn values(argument: &str, app: &App) -> Vec<String> {
+fn values(command: &str, argument: &Arg, app: &App) -> Vec<String> {
     let plain = |names: &[&str]| Ok(names.iter().map(|&name| name.to_owned()).collect());
-    let found = match argument {
-        "sandbox" => plain(&SANDBOX_PROVIDERS),
-        "mode" => plain(&["autonomous", "guided", "debug"]),
-        "run" => runs(app),
-        "profile" => app
+    let found = match (command, argument.get_id().as_str()) {
+        (_, "sandbox") => plain(&SANDBOX_PROVIDERS),
+        (_, "mode") => plain(&["autonomous", "guided", "debug"]),
+        // Only the directories of other runs are gone.
+        ("adopt", "run") => return Vec::new(),
+        ("store-token" | "check-token" | "get-token", "agent") => plain(&TOKEN_AGENTS),
+        (_, "run") => runs(app),
+        (_, "profile") => app
             .profiles()
             .map(|profiles| profiles.iter().map(|(name, _)| name.to_owned()).collect()),
-        "agent" => app
+        (_, "agent") => app
             .agents()
             .map(|agents| agents.all().map(|agent| agent.name.clone()).collect()),
-        "key" => effective_settings(app)
+        (_, "key") => effective_settings(app)
             .map(|settings| settings.into_iter().map(|setting| setting.key).collect()),
-        _ => return Vec::new(),
+        _ => Ok(fixed_values(argument)),
     };
     found.unwrap_or_else(|error| {
         tracing::debug!(%error, "there are no completions");
         Vec::new()
     })
+}
+
+/// Returns the values that the command line lists for a positional argument: the script for fish has none
+/// of them. The scripts have those of options, with their descriptions.
+fn fixed_values(argument: &Arg) -> Vec<String> {
+    if !argument.is_positional() {
+        return Vec::new();
+    }
+    let values = argument.get_possible_values().into_iter();
+    values.map(|value| value.get_name().to_owned()).collect()
 }
 
 /// Returns the newest runs and their tasks.
@@ -176,13 +191,33 @@ mod tests {
             ("run --new=x", None),
             ("mode last ", Some("mode")),
             ("show last ", None),
+            ("completions ", Some("shell")),
             ("show -", None),
             ("", None),
         ] {
             let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let current = words.pop().unwrap();
-            let argument = argument_at(&root, &words, &current);
+            let found = argument_at(&root, &words, &current);
+            let argument = found.map(|(_, argument)| argument.get_id().to_string());
             assert_eq!(argument.as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_positional_argument_has_the_values_of_the_command_line() {
+        let root = command_line();
+        for (line, expected) in [
+            (
+                "completions ",
+                &["bash", "elvish", "fish", "powershell", "zsh"][..],
+            ),
+            ("cost --by ", &[]),
+            ("lint ", &[]),
+        ] {
+            let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let current = words.pop().unwrap();
+            let (_, argument) = argument_at(&root, &words, &current).unwrap();
+            assert_eq!(fixed_values(&argument), expected, "{line}");
         }
     }
 

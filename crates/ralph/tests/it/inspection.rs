@@ -186,6 +186,10 @@ fn bash_completes_runs_profiles_and_agents() {
     );
     assert_eq!(complete(&[ralph, "run", "--agent", "cla"]), ["claude"]);
     assert_eq!(
+        complete(&[ralph, "store-token", "--agent", "gi"]),
+        ["github"]
+    );
+    assert_eq!(
         complete(&[ralph, "config", "get", "git.work"]),
         ["git.worktree.email", "git.worktree.name"]
     );
