@@ -6,26 +6,26 @@ use ralph_core::run::{self, Command, FailReason, RunStatus};
 use ralph_core::state::RunState;
 
 use super::attention::flag;
-use super::resume::{ResumeOutcome, discarded_error, prepare_resume};
+use super::resume::discarded_error;
 use crate::app::App;
 use crate::error::AppError;
 use crate::steering::{self, SentCommandOutcome, SteerReport};
 
-/// Puts the given budgets in force, then resumes the run. A process that works on the run receives
-/// both.
-pub async fn prepare_continue(
+/// Puts the given budgets in force before the run is resumed. Returns the effect if a process works on
+/// the run and continues it by itself.
+pub async fn set_limits(
     query: &str,
     change: &BudgetLimits,
     app: &App,
-) -> Result<ResumeOutcome, AppError> {
+) -> Result<Option<SteerReport>, AppError> {
     let dir = app.find_run(query)?;
     let state = dir.state()?;
     if state.discarded {
         return Err(discarded_error(&state));
     }
     if state.status.is_final() && !matches!(state.status, RunStatus::Failed(_)) {
-        // The same refusal with and without budgets.
-        return Box::pin(prepare_resume(query, app)).await;
+        // Refused by the resume, with and without budgets.
+        return Ok(None);
     }
     if !change.is_empty() {
         require_useful_limits(&state, change)?;
@@ -38,7 +38,7 @@ pub async fn prepare_continue(
             return Err(steering::command_failed(&state, verb, &result.detail));
         }
         if dir.is_held() && dir.state()?.status.is_active() {
-            return Ok(ResumeOutcome::Sent(SteerReport {
+            return Ok(Some(SteerReport {
                 effect: command.effect(state.plan.agent.is_some()),
                 run: state.plan.run,
             }));
@@ -50,7 +50,7 @@ pub async fn prepare_continue(
             format!("raise it: `{} …`", flag(budget)),
         ));
     }
-    Box::pin(prepare_resume(query, app)).await
+    Ok(None)
 }
 
 /// Returns the budget that a run failed on, unless the user has raised it since.

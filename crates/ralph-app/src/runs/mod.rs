@@ -5,7 +5,7 @@
 //! - [`prepare_start`] and [`prepare_resume`] return a [`ReadyRun`], which a front end drives and
 //!   displays.
 //! - [`Notifier`] notifies the user when a process ends its work on a run.
-//! - [`prepare_continue`] resumes a run with other budgets.
+//! - [`set_limits`] sets the budgets of a run before it is resumed.
 //! - [`remove_run`] and [`collect_garbage`] remove the directories of runs.
 //! - [`continues_unattended`] names the runs that a server continues; [`pause_unattended`] pauses one that
 //!   its own thread could not pause.
@@ -43,7 +43,7 @@ pub use activity_label::{action_label, activity_label, asking_label, working_lab
 pub use adopt::{AdoptedContract, AdoptionOptions, PendingAdoption, inspect_orphan};
 pub use approval::{ApprovalMode, StartQuestions, confirm_sandbox, require_approval};
 pub use attention::{AttentionAnswer, AttentionItem, AttentionKind, attention};
-pub use continue_run::{prepare_continue, require_useful_limits};
+pub use continue_run::{require_useful_limits, set_limits};
 pub use cost::{CostGrouping, CostReport, CostRow, CostStart, CostTotals, cost_report};
 pub use create_run::UnfinishedRunPolicy;
 pub use details::{

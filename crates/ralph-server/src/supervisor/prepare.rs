@@ -12,6 +12,7 @@ use ralph_app::runs::{
 use ralph_app::trust::TrustReviewReport;
 use ralph_app::{App, AppError};
 use ralph_core::id::RunId;
+use ralph_core::repo_address::RepoAddress;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -216,6 +217,10 @@ impl StartPreview {
 /// task.
 async fn task_request(start: &StartRequest, app: &App) -> Result<RunRequest, AppError> {
     let request = start.request.clone();
+    let repo = request.repo.as_deref().map(RepoAddress::parse);
+    if let Some(Ok(address)) = repo {
+        app.typed_hosts().add(&address);
+    }
     match &start.source {
         TaskSource::File(file) => Ok(RunRequest {
             file: file.clone(),

@@ -9,6 +9,7 @@ use ralph_core::run::Command;
 use super::context::Context;
 use super::detach::ProcessPlace;
 use super::exit::ExitCode;
+use super::hand_over::ServerUse;
 use super::resume;
 use super::run_arg::{LeadingRunArg, RunArg};
 use super::steer::run_line;
@@ -24,6 +25,9 @@ pub(super) struct AnswerArgs {
     /// Continue the run in a background process
     #[arg(long)]
     pub detach: bool,
+    /// Continue the run without the running server
+    #[arg(long)]
+    pub local: bool,
     /// Print JSON, one record per line
     #[arg(long)]
     pub json: bool,
@@ -56,5 +60,6 @@ pub(super) async fn run(args: AnswerArgs, context: &Context) -> Result<ExitCode,
     let run = RunArg {
         run: state.plan.run.to_string(),
     };
-    Box::pin(resume::resume(&run, place, args.json, context)).await
+    let worker = (place, ServerUse::from_flag(args.local));
+    Box::pin(resume::resume(&run, worker, args.json, context)).await
 }

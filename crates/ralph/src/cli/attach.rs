@@ -9,6 +9,7 @@ use clap::Args;
 use ralph_app::AppError;
 use ralph_app::follow::{FollowEnd, JournalFollower, POLL_INTERVAL};
 use ralph_app::server::ServerQueue;
+use ralph_core::id::RunId;
 use ralph_core::run::RunStatus;
 use ralph_core::state::RunState;
 use ralph_engine::durable::StoreError;
@@ -53,16 +54,47 @@ pub(super) async fn run(args: &AttachArgs, context: &Context) -> Result<ExitCode
         let progress = line.wrapped(Tone::Plain, &progress_summary(&state));
         output.print_lines([&attached_line(&state), &progress])?;
     }
-    match show(&dir, (mode, context), state.seq).await? {
+    follow(&dir, ShownPart::End(state.seq), mode, context).await
+}
+
+/// The part of a run that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ShownPart {
+    /// The last records until this one, everything after them, and the lines of live output.
+    End(u64),
+    /// The records after this one, like a run of this process.
+    Since(u64),
+}
+
+impl ShownPart {
+    fn contains(self, seq: u64) -> bool {
+        match self {
+            Self::End(last) => seq + EARLIER_RECORDS > last,
+            Self::Since(last) => seq > last,
+        }
+    }
+}
+
+/// Shows a run until it ends, no process works on it, or the user detaches.
+pub(super) async fn follow(
+    dir: &RunDir,
+    part: ShownPart,
+    mode: OutputMode,
+    context: &Context,
+) -> Result<ExitCode, AppError> {
+    let run = dir.state()?.plan.run;
+    let output = context.output();
+    match show(dir, (mode, context), part).await? {
         AttachEnd::Detached => {
-            let run = &state.plan.run;
             let line = format!("detached: run `{run}` continues; `ralph stop {run}` ends it");
             output.print_stderr_lines([&StyledLine::from_text(&line)]);
             Ok(ExitCode::Success)
         }
         AttachEnd::Followed(end, status) => {
-            if mode != OutputMode::Json {
-                print_end(&state, end, &status, output)?;
+            // The last record of a run that was shown from its start says how it ended.
+            let is_shown = matches!(part, ShownPart::Since(_)) && !status.needs_process();
+            if mode != OutputMode::Json && !is_shown {
+                print_end(&run, end, &status, output)?;
             }
             Ok(ExitCode::for_status(&status))
         }
@@ -81,7 +113,7 @@ enum AttachEnd {
 async fn show(
     dir: &RunDir,
     (mode, context): (OutputMode, &Context),
-    last_seq: u64,
+    part: ShownPart,
 ) -> Result<AttachEnd, AppError> {
     let mut interrupt = signal(SignalKind::interrupt())
         .map_err(|error| AppError::runtime("cannot handle Ctrl-C", error.to_string(), ""))?;
@@ -95,7 +127,7 @@ async fn show(
     let mut live_limit = EARLIER_LIVE_LINES;
     let read_journal = |journal: &mut JournalFollower, view: &mut RunView| {
         journal.read_new(&mut |record, state| {
-            if record.seq + EARLIER_RECORDS > last_seq {
+            if part.contains(record.seq) {
                 view.show(record, state);
             }
         })
@@ -112,13 +144,19 @@ async fn show(
         if !is_held {
             lines.extend(live.take_incomplete_line());
         }
-        view.show_live(&lines[lines.len().saturating_sub(live_limit)..]);
-        live_limit = usize::MAX;
+        match part {
+            ShownPart::End(_) => {
+                view.show_live(&lines[lines.len().saturating_sub(live_limit)..]);
+                live_limit = usize::MAX;
+            }
+            ShownPart::Since(_) => view.show_latest_output(&lines),
+        }
         read_journal(&mut journal, &mut view)?;
         let status = journal.state().map(|state| state.status.clone());
         let mut wait = POLL_INTERVAL;
         match status {
-            Some(status) if status.is_final() => {
+            // A failed run that continues has this status until its process changes it.
+            Some(status) if status.is_final() && !is_held => {
                 return Ok(AttachEnd::Followed(FollowEnd::Finished, status));
             }
             Some(status) if !is_held => {
@@ -149,12 +187,12 @@ fn attached_line(state: &RunState) -> StyledLine {
 }
 
 fn print_end(
-    state: &RunState,
+    run: &RunId,
     end: FollowEnd,
     status: &RunStatus,
     output: CliOutput,
 ) -> Result<(), AppError> {
-    let (run, status) = (&state.plan.run, status.as_str());
+    let status = status.as_str();
     let text = match end {
         FollowEnd::Finished => format!("run `{run}` has ended: {status}"),
         FollowEnd::Unattended => {

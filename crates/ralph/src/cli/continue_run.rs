@@ -2,14 +2,16 @@
 
 use clap::Args;
 use ralph_app::AppError;
-use ralph_app::runs::prepare_continue;
+use ralph_app::runs::set_limits;
 
 use super::budget_args::BudgetArgs;
 use super::context::Context;
 use super::detach::ProcessPlace;
 use super::exit::ExitCode;
+use super::hand_over::ServerUse;
 use super::resume;
 use super::run_arg::RunArg;
+use super::steer;
 
 /// Arguments of `continue`.
 #[derive(Debug, Args)]
@@ -18,20 +20,20 @@ pub(super) struct ContinueArgs {
     pub run: RunArg,
     #[command(flatten)]
     pub budgets: BudgetArgs,
+    /// Work on the run without the running server
+    #[arg(long)]
+    pub local: bool,
     /// Print JSON, one record per line
     #[arg(long)]
     pub json: bool,
 }
 
-/// Sets the budgets, then drives the run here or lets its process continue.
+/// Sets the budgets, then continues the run, or lets its process continue.
 pub(super) async fn run(args: ContinueArgs, context: &Context) -> Result<ExitCode, AppError> {
     let limits = args.budgets.limits();
-    let outcome = Box::pin(prepare_continue(&args.run.run, &limits, &context.app)).await?;
-    Box::pin(resume::follow_outcome(
-        outcome,
-        ProcessPlace::Foreground,
-        args.json,
-        context,
-    ))
-    .await
+    if let Some(report) = Box::pin(set_limits(&args.run.run, &limits, &context.app)).await? {
+        return steer::print_report(&report, context);
+    }
+    let worker = (ProcessPlace::Foreground, ServerUse::from_flag(args.local));
+    Box::pin(resume::resume(&args.run, worker, args.json, context)).await
 }

@@ -24,6 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
 use super::exit::ExitCode;
+use super::hand_over::ServerUse;
 use crate::terminal::lines::field_line;
 use crate::terminal::styled_line::StyledLine;
 
@@ -41,6 +42,9 @@ pub(super) struct DetachArgs {
     /// This is the background process
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub detached: bool,
+    /// Work on the run without the running server
+    #[arg(long)]
+    pub local: bool,
 }
 
 impl DetachArgs {
@@ -51,6 +55,12 @@ impl DetachArgs {
             (false, true) => ProcessPlace::Background,
             (false, false) => ProcessPlace::Foreground,
         }
+    }
+
+    /// Returns whether a running server may work on the run.
+    pub(super) fn server_use(&self) -> ServerUse {
+        // The command that started a background process has decided that already.
+        ServerUse::from_flag(self.local || self.detached)
     }
 }
 
@@ -235,7 +245,8 @@ async fn end(child: &mut Child) {
     }
 }
 
-fn print_started(
+/// Prints the run that a background process works on.
+pub(super) fn print_started(
     run: &str,
     pid: Option<u32>,
     is_json: bool,

@@ -35,6 +35,7 @@ mod drive;
 mod exit;
 mod export;
 mod gc;
+mod hand_over;
 mod image;
 mod init;
 mod issue;

@@ -9,6 +9,7 @@ use super::context::Context;
 use super::detach::{self, DetachArgs, ProcessPlace};
 use super::drive::drive;
 use super::exit::ExitCode;
+use super::hand_over::{self, Display, ServerUse};
 use super::run_arg::RunArg;
 use super::steer;
 
@@ -24,41 +25,40 @@ pub(super) struct ResumeArgs {
     pub json: bool,
 }
 
-/// Sends `resume` to the process of a waiting run, or drives the run here or in the background.
+/// Sends `resume` to the process of a waiting run, or continues the run.
 pub(super) async fn run(args: ResumeArgs, context: &Context) -> Result<ExitCode, AppError> {
-    let place = args.detach.place().enter()?;
-    Box::pin(resume(&args.run, place, args.json, context)).await
+    let worker = (args.detach.place().enter()?, args.detach.server_use());
+    Box::pin(resume(&args.run, worker, args.json, context)).await
 }
 
-/// Sends `resume` to the process of a waiting run, or drives the run here or in the background.
+/// Sends `resume` to the process of a waiting run. Otherwise the run continues in the running server,
+/// here or in the background.
 pub(super) async fn resume(
     run: &RunArg,
-    place: ProcessPlace,
+    (place, server_use): (ProcessPlace, ServerUse),
     is_json: bool,
     context: &Context,
 ) -> Result<ExitCode, AppError> {
-    if place == ProcessPlace::NewBackground {
-        let dir = context.app.find_run(&run.run)?;
-        if !dir.is_held() {
+    let app = &context.app;
+    let dir = app.find_run(&run.run)?;
+    if !dir.is_held() {
+        if let Some(server) = server_use.find(app).await? {
+            let display = Display {
+                place,
+                is_json,
+                context,
+            };
+            return Box::pin(hand_over::resume(&server, &dir, display)).await;
+        }
+        if place == ProcessPlace::NewBackground {
             let arguments = detach::resume_arguments(&dir.state()?.plan.run, is_json);
             return detach::start_in_background(arguments, is_json, context).await;
         }
     }
-    let outcome = Box::pin(prepare_resume(&run.run, &context.app)).await?;
-    Box::pin(follow_outcome(outcome, place, is_json, context)).await
-}
-
-/// Reports that the process of a run continues, or drives the run here.
-pub(super) async fn follow_outcome(
-    outcome: ResumeOutcome,
-    place: ProcessPlace,
-    is_json: bool,
-    context: &Context,
-) -> Result<ExitCode, AppError> {
-    match outcome {
+    match Box::pin(prepare_resume(&run.run, app)).await? {
         ResumeOutcome::Sent(report) => steer::print_report(&report, context),
         ResumeOutcome::Ready(run) => {
-            let run = Box::pin(follow_issue(*run, &context.app)).await;
+            let run = Box::pin(follow_issue(*run, app)).await;
             let mode = context.existing_run_view_mode(is_json);
             if place == ProcessPlace::Background {
                 detach::report_start(&run)?;

@@ -24,6 +24,7 @@ use super::context::Context;
 use super::detach::{self, DetachArgs, ProcessPlace};
 use super::drive::drive;
 use super::exit::ExitCode;
+use super::hand_over::{self, Display, NewRun};
 use super::image::ImageProgressOutput;
 use super::questions::TerminalQuestions;
 use super::resume;
@@ -137,7 +138,8 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         let run = RunArg {
             run: unfinished.plan.run.to_string(),
         };
-        return Box::pin(resume::resume(&run, place, args.json, context)).await;
+        let worker = (place, args.detach.server_use());
+        return Box::pin(resume::resume(&run, worker, args.json, context)).await;
     }
     let questions = (app, &TerminalQuestions as _);
     if args.dry_run {
@@ -146,6 +148,15 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
     }
     let request = confirm_sandbox(request, &task, questions).await?;
     require_approval(&request, (&file, &task), ApprovalMode::Require, questions).await?;
+    if let Some(server) = args.detach.server_use().find(app).await? {
+        let new = NewRun {
+            request: &request,
+            file: &file,
+            effort: args.effort(),
+            is_new: args.unfinished_run.new,
+        };
+        return Box::pin(hand_over::start(&server, new, args.display(place, context))).await;
+    }
     if place == ProcessPlace::NewBackground {
         let mut arguments = detach::detached_arguments(context.arguments());
         if let Some(confirmed) = request.sandbox.filter(|_| args.sandbox.is_none()) {
@@ -208,6 +219,14 @@ impl RunArgs {
             model: self.model.clone(),
             limits: self.budgets.limits(),
             issue: None,
+        }
+    }
+
+    fn display<'a>(&self, place: ProcessPlace, context: &'a Context) -> Display<'a> {
+        Display {
+            place,
+            is_json: self.json,
+            context,
         }
     }
 

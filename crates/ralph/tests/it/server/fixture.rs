@@ -1,6 +1,6 @@
 //! A running `ralph serve`, and requests to it.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -83,22 +83,7 @@ impl RunningServer {
 
     /// Sends a request without a body, with these header lines.
     pub(crate) fn request(&self, method: &str, path: &str, headers: &[String]) -> ServerResponse {
-        let host = self.host();
-        let mut stream = TcpStream::connect(&host).unwrap();
-        let headers: Vec<String> = headers.iter().map(|line| format!("{line}\r\n")).collect();
-        let headers = headers.concat();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: 0\r\n{headers}\r\n"
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        ServerResponse {
-            status: head.split(' ').nth(1).unwrap().parse().unwrap(),
-            head: head.to_owned(),
-            body: body.to_owned(),
-        }
+        send(&self.host(), (method, path), headers, "").unwrap()
     }
 
     /// Sends a request with a token.
@@ -107,8 +92,13 @@ impl RunningServer {
     }
 
     /// Sends a signal and waits for the end.
-    pub(crate) fn end_with(mut self, signal: Signal) -> EndedServer {
+    pub(crate) fn end_with(self, signal: Signal) -> EndedServer {
         kill_process(self.pid(), signal).unwrap();
+        self.wait()
+    }
+
+    /// Waits for the end.
+    pub(crate) fn wait(mut self) -> EndedServer {
         let start = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
             assert!(start.elapsed() < WAIT_TIMEOUT, "the server does not end");
@@ -131,6 +121,33 @@ impl Drop for RunningServer {
         best_effort(self.child.kill());
         best_effort(self.child.wait());
     }
+}
+
+/// Sends a request on a connection of its own. A server that ends before its response is an error.
+pub(crate) fn send(
+    host: &str,
+    (method, path): (&str, &str),
+    headers: &[String],
+    body: &str,
+) -> io::Result<ServerResponse> {
+    let mut stream = TcpStream::connect(host)?;
+    let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+    let length = body.len();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+    );
+    stream.write_all(request.as_bytes())?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    let (head, body) = text
+        .split_once("\r\n\r\n")
+        .ok_or(io::ErrorKind::UnexpectedEof)?;
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    Ok(ServerResponse {
+        status: status.ok_or(io::ErrorKind::InvalidData)?,
+        head: head.to_owned(),
+        body: body.to_owned(),
+    })
 }
 
 impl ServerResponse {
