@@ -26,6 +26,9 @@ use crate::{api, pages, tls};
 /// The interval in which expired sessions end.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long a stopping server waits for its runs, its operations and its poller. Together with the other
+/// waits, it ends within 12 seconds.
+pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long a stopping server waits for the collector of telemetry.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use super::entry::{Operation, OperationKind, OperationState};
 use super::handle::OperationHandle;
 use crate::problem::Problem;
+use crate::server::STOP_TIMEOUT;
 
 /// The most operations at the same time.
 const MAX_RUNNING: usize = 4;
@@ -26,9 +27,6 @@ const MAX_REMEMBERED: usize = 32;
 
 /// The longest operation.
 const MAX_DURATION: Duration = Duration::from_hours(2);
-
-/// How long the server waits for cancelled operations when it stops.
-const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The operations of this process; clones share them.
 #[derive(Clone)]

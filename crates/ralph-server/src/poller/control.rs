@@ -14,9 +14,7 @@ use tokio::time::timeout;
 use super::output::PollerOutput;
 use super::report::{PollerReport, PollerState};
 use crate::problem::Problem;
-
-/// How long a stopping server waits until the runs of the poller are parked.
-const STOP_TIMEOUT: Duration = Duration::from_mins(1);
+use crate::server::STOP_TIMEOUT;
 
 /// The poller of this server; clones refer to the same one.
 #[derive(Clone)]

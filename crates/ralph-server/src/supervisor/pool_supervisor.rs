@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use ralph_app::runs::ReadyRun;
 use ralph_app::{App, AppError};
@@ -19,11 +18,10 @@ use super::registry::{QueueReport, Registry};
 use super::run_work::{self, Continuation, Prepared, prepare_continuation};
 use super::start_request::StartRequest;
 use crate::app_thread::call_app;
+use crate::server::STOP_TIMEOUT;
 
 /// The most runs of a server, with and without a worker.
 const MAX_RUNS: usize = 1_000;
-/// The longest time in which the runs park before the server ends.
-const PARK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Works on the runs of this process; clones share them.
 #[derive(Debug, Clone)]
@@ -166,7 +164,7 @@ impl Supervisor {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
         self.shared.registry.interrupt_all();
         let mut live = self.shared.registry.live();
-        let parked = tokio::time::timeout(PARK_TIMEOUT, live.wait_for(|live| *live == 0));
+        let parked = tokio::time::timeout(STOP_TIMEOUT, live.wait_for(|live| *live == 0));
         if parked.await.is_ok() {
             tracing::info!("all runs are parked");
         } else {

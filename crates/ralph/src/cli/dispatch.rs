@@ -54,6 +54,7 @@ pub fn main() -> std::process::ExitCode {
     context.start_log(cli.log_verbosity(), stderr);
     let (redactor, output) = (context.app.redactor(), context.output());
     let telemetry = context.app.telemetry();
+    let is_server = matches!(cli.command, CliCommand::Serve(_));
     let code = refused
         .map_or_else(|| dispatch(cli.command, context), Err)
         .unwrap_or_else(|error| {
@@ -62,8 +63,11 @@ pub fn main() -> std::process::ExitCode {
             output.print_error(&error, is_json);
             ExitCode::for_error(error.kind)
         });
-    // The runs of this process may have spans that the collector does not have yet.
-    telemetry.flush(FLUSH_TIMEOUT);
+    // The runs of this process may have spans that the collector does not have yet. A server has sent its
+    // own.
+    if !is_server {
+        telemetry.flush(FLUSH_TIMEOUT);
+    }
     code.into()
 }
 

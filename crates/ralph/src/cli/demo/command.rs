@@ -44,7 +44,7 @@ impl DemoArgs {
 
 /// Runs the first task. If it succeeds, serves the dashboard until a signal.
 pub(in crate::cli) fn run(args: DemoArgs, context: Context) -> Result<ExitCode, AppError> {
-    serve::runtime()?.block_on(run_demo(args, context))
+    serve::block_on(run_demo(args, context))
 }
 
 async fn run_demo(args: DemoArgs, context: Context) -> Result<ExitCode, AppError> {

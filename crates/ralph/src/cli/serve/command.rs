@@ -1,5 +1,7 @@
 //! Starts the server, or asks the running one.
 
+use std::time::Duration;
+
 use ralph_app::{App, AppError};
 use ralph_server::{Server, ServerAddress};
 use serde_json::json;
@@ -17,13 +19,26 @@ use crate::terminal::styled_line::StyledLine;
 /// Threads for requests: they wait most of the time, and each run has a thread of its own.
 const REQUEST_THREADS: usize = 2;
 
+/// How long the end waits for the threads of requests.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Serves until a signal ends the server.
 pub(in crate::cli) fn run(args: &ServeArgs, context: Context) -> Result<ExitCode, AppError> {
-    runtime()?.block_on(serve(args, context))
+    block_on(serve(args, context))
 }
 
-/// Returns the runtime of a server.
-pub(in crate::cli) fn runtime() -> Result<Runtime, AppError> {
+/// Works on the runtime of a server.
+pub(in crate::cli) fn block_on<T>(
+    work: impl Future<Output = Result<T, AppError>>,
+) -> Result<T, AppError> {
+    let runtime = runtime()?;
+    let ended = runtime.block_on(work);
+    // Requests in progress do not delay the end.
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    ended
+}
+
+fn runtime() -> Result<Runtime, AppError> {
     Builder::new_multi_thread()
         .worker_threads(REQUEST_THREADS)
         .enable_all()

@@ -2,6 +2,8 @@
 
 mod api_client;
 mod demo;
+mod endings;
 mod fixture;
 mod handing_over;
 mod serve;
+mod tasks;
