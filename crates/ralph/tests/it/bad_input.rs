@@ -1,13 +1,11 @@
 //! Invalid input is rejected in one line that names the problem, its cause and the fix.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use ralph_guest::best_effort;
 use snapbox::{assert_data_eq, str};
 
 use crate::project::{Project, ProjectOutput, actions, finish, run};
+use crate::tmpfs_mount::TmpfsMount;
 
 fn ready() -> Project {
     Project::new().script(&[finish()])
@@ -266,43 +264,6 @@ fn a_state_directory_that_cannot_be_used_is_refused() {
         1,
         "cannot [..] `[..]/home` — Read-only file system (os error 30) — make the directory writable, or set `RALPH_HOME` to a writable one",
     );
-}
-
-/// A separate file system, unmounted on drop.
-struct TmpfsMount(PathBuf);
-
-impl TmpfsMount {
-    /// Mounts a tmpfs at a directory; reports why if that is not possible.
-    #[expect(clippy::print_stdout, reason = "a skipped test says so")]
-    fn at(path: &Path, options: &str) -> Option<Self> {
-        fs::create_dir_all(path).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
-            .arg(path)
-            .output();
-        if mounted.is_ok_and(|output| output.status.success()) {
-            return Some(Self(path.to_owned()));
-        }
-        println!("skipped: only root can mount a file system");
-        None
-    }
-}
-
-impl TmpfsMount {
-    fn remount(&self, options: &str) {
-        let options = format!("remount,{options}");
-        let mounted = Command::new("mount")
-            .args(["-o", &options])
-            .arg(&self.0)
-            .status();
-        assert!(mounted.unwrap().success());
-    }
-}
-
-impl Drop for TmpfsMount {
-    fn drop(&mut self) {
-        best_effort(Command::new("umount").arg("--lazy").arg(&self.0).status());
-    }
 }
 
 #[test]

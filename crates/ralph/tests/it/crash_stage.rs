@@ -44,6 +44,16 @@ pub(crate) struct RunFacts {
     processes: Vec<String>,
 }
 
+impl RunFacts {
+    /// Ignores the numbers of pull requests, which depend on other runs.
+    pub(crate) fn with_any_pull_number(mut self) -> Self {
+        for (number, _, _) in &mut self.pulls {
+            *number = Value::Null;
+        }
+        self
+    }
+}
+
 impl CrashStage {
     /// Prepares the project with a model that performs every kind of step and mistake.
     pub(crate) fn new() -> Self {
@@ -117,10 +127,7 @@ impl CrashStage {
 
     /// Returns the events of the newest run.
     pub(crate) fn events(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.dir().journal()).unwrap();
-        text.lines()
-            .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].take())
-            .collect()
+        events(&self.dir())
     }
 
     /// Returns the directory of the work sandbox.
@@ -158,8 +165,12 @@ impl CrashStage {
 
     /// Collects all results.
     pub(crate) fn facts(&self) -> RunFacts {
-        let dir = self.dir();
-        let events = self.events();
+        self.facts_of(&self.dir(), BRANCH)
+    }
+
+    /// Collects all results of a run, with the sandboxes and processes of all runs.
+    pub(crate) fn facts_of(&self, dir: &RunDir, branch: &str) -> RunFacts {
+        let events = events(dir);
         let of = |kind: &'static str| events.iter().filter(move |e| e["type"] == kind);
         let all = |kind: &'static str, key: &str| of(kind).map(|e| e[key].clone()).collect();
         let text = |path: PathBuf| fs::read_to_string(path).unwrap();
@@ -167,16 +178,16 @@ impl CrashStage {
             status: of("status_changed")
                 .next_back()
                 .map_or_else(String::new, |e| e["status"].to_string()),
-            commits: self.commits(BRANCH),
+            commits: self.commits(branch),
             started: all("iteration_started", "iteration"),
             finished: of("iteration_finished")
                 .map(|e| (e["iteration"].clone(), e["outcome"].clone()))
                 .collect(),
             replies: all("model_replied", "source"),
             actions: of("iteration_finished")
-                .flat_map(|e| actions(&dir, &e["iteration"]))
+                .flat_map(|e| actions(dir, &e["iteration"]))
                 .collect(),
-            pulls: self.pulls(),
+            pulls: self.pulls(branch),
             memory: [
                 dir.contract(),
                 dir.file("progress.md"),
@@ -190,20 +201,28 @@ impl CrashStage {
         }
     }
 
-    fn pulls(&self) -> Vec<(Value, Value, bool)> {
-        let head = self.git(&["rev-parse", BRANCH]);
+    fn pulls(&self, branch: &str) -> Vec<(Value, Value, bool)> {
+        let head = self.git(&["rev-parse", branch]);
         let root = self.ralph.state().pulls();
         let shelves = names(&root).into_iter().map(|shelf| root.join(shelf));
         shelves
             .flat_map(|shelf| names(&shelf).into_iter().map(move |name| shelf.join(name)))
             .filter(|path| path.extension().is_some_and(|e| e == "json"))
             .map(|path| serde_json::from_slice(&fs::read(path).unwrap()).unwrap())
-            .map(|pull: Value| {
+            .filter(|pull: &Value| pull["head"] == branch)
+            .map(|pull| {
                 let is_head = pull["commit"] == head.trim();
                 (pull["number"].clone(), pull["state"].clone(), is_head)
             })
             .collect()
     }
+}
+
+fn events(dir: &RunDir) -> Vec<Value> {
+    let text = fs::read_to_string(dir.journal()).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].take())
+        .collect()
 }
 
 fn names(dir: &Path) -> Vec<String> {

@@ -87,6 +87,7 @@ mod support;
 mod terminal_output;
 mod test_changes;
 mod test_counts;
+mod tmpfs_mount;
 #[cfg(target_os = "linux")]
 mod together;
 mod tokens;
