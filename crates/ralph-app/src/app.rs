@@ -10,7 +10,7 @@ use ralph_engine::journal::{self, WorkingRepository};
 use ralph_engine::store::{RunDir, StateDir};
 use ralph_providers::agent::Agents;
 
-use crate::clock::SystemClock;
+use crate::clock::ProcessClock;
 use crate::clone_origin::clone_origin;
 use crate::config::{
     ConfigLayers, Environment, ModelProfiles, Settings, load_agents, load_profiles, load_settings,
@@ -32,7 +32,7 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 #[derive(Debug)]
 pub struct App {
     environment: Environment,
-    clock: SystemClock,
+    clock: ProcessClock,
     redactor: Redactor,
     /// The stored credentials that models use; all contexts share them.
     model_keys: Arc<OnceLock<StoredModelKeys>>,
@@ -54,7 +54,7 @@ impl App {
         Self {
             redactor: Redactor::new(secrets.collect()),
             environment,
-            clock: SystemClock::new(),
+            clock: ProcessClock::default(),
             model_keys: Arc::default(),
             source_connections: Arc::default(),
             open_sandboxes: Arc::default(),
@@ -82,7 +82,7 @@ impl App {
     fn with_environment(&self, environment: Environment) -> Self {
         Self {
             environment,
-            clock: self.clock,
+            clock: self.clock.clone(),
             redactor: self.redactor.clone(),
             model_keys: self.model_keys.clone(),
             // The `.env` of the other directory may have another credential.
@@ -93,14 +93,23 @@ impl App {
         }
     }
 
+    /// Replaces the machine's clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock: ProcessClock::new(clock),
+            ..self
+        }
+    }
+
     /// Returns the environment.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Returns the machine's clock.
+    /// Returns the clock, by default that of the machine.
     pub fn clock(&self) -> Arc<dyn Clock> {
-        Arc::new(self.clock)
+        self.clock.get()
     }
 
     /// Returns the source hosts that the user named on the command line.

@@ -1,5 +1,7 @@
 //! The clock of the machine.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ralph_core::ports::{Clock, SuspendedTime};
@@ -28,5 +30,31 @@ impl Clock for SystemClock {
     fn suspended_time(&self) -> SuspendedTime {
         let running_time::ProcessAbsence { stopped, asleep } = running_time::absence();
         SuspendedTime { stopped, asleep }
+    }
+}
+
+/// The clock of a process, by default that of the machine.
+#[derive(Clone)]
+pub(crate) struct ProcessClock(Arc<dyn Clock>);
+
+impl ProcessClock {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self(clock)
+    }
+
+    pub(crate) fn get(&self) -> Arc<dyn Clock> {
+        self.0.clone()
+    }
+}
+
+impl Default for ProcessClock {
+    fn default() -> Self {
+        Self::new(Arc::new(SystemClock::new()))
+    }
+}
+
+impl fmt::Debug for ProcessClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProcessClock")
     }
 }

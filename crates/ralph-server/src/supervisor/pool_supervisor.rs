@@ -73,7 +73,7 @@ impl Supervisor {
             },
             None => None,
         };
-        let name = start.request.file.display().to_string();
+        let name = start.source.name();
         let supervisor = self.clone();
         let started = run_work::spawn(self.clone(), &name, move |app| {
             Box::pin(async move { supervisor.prepare_start(start, request, &app).await })

@@ -41,6 +41,17 @@ pub(crate) enum TaskSource {
     Sentence(String),
 }
 
+impl TaskSource {
+    /// Returns a name for the thread of the run.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::File(file) => file.display().to_string(),
+            Self::Text(_) => "of a text".to_owned(),
+            Self::Sentence(_) => "of a sentence".to_owned(),
+        }
+    }
+}
+
 /// The answers that a request contains: the server cannot ask the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GivenAnswers {

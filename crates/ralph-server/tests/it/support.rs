@@ -159,7 +159,8 @@ impl TestProject {
             .collect()
     }
 
-    fn app(&self) -> App {
+    /// Returns the context of the application.
+    pub(crate) fn app(&self) -> App {
         App::new(Environment::new(self.variables(), self.repo()))
     }
 }
@@ -241,7 +242,13 @@ impl TestServer {
 
     /// Starts a server with these options.
     pub(crate) async fn start_with(project: TestProject, options: ServeOptions) -> Self {
-        let server = Server::bind(project.app(), options).await.unwrap();
+        let app = project.app();
+        Self::start_app(project, app, options).await
+    }
+
+    /// Starts a server with this context of the application.
+    pub(crate) async fn start_app(project: TestProject, app: App, options: ServeOptions) -> Self {
+        let server = Server::bind(app, options).await.unwrap();
         let address = server.address().clone();
         let token = server.token().expose().to_owned();
         let login_link = server.login_link();

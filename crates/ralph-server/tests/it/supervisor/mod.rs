@@ -1,5 +1,6 @@
 //! Runs of a server: the queue, requests for runs, and the end of the server.
 
+mod isolation;
 mod queue;
 mod restart;
 mod starting;
