@@ -10,4 +10,4 @@ mod machine_state;
 mod running;
 
 pub(super) use args::ServeArgs;
-pub(super) use command::{run, block_on, serve_until_signal};
+pub(super) use command::{block_on, run, serve_until_signal};

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ralph_guest::available;
 use serde_json::Value;
 
 use super::fixture::{ServerResponse, send};
@@ -26,8 +27,8 @@ impl ApiClient {
 
     /// Returns `server.json`; none before a server has written it.
     pub(crate) fn record(&self) -> Option<Value> {
-        let bytes = std::fs::read(self.home.join("server.json")).ok()?;
-        serde_json::from_slice(&bytes).ok()
+        let bytes = available(std::fs::read(self.home.join("server.json")))?;
+        Some(serde_json::from_slice(&bytes).unwrap())
     }
 
     /// Sends a request with a JSON body; null means none.
@@ -104,7 +105,7 @@ impl ApiClient {
     /// Returns the events of a run, complete records only.
     pub(crate) fn events(&self, run: &str) -> Vec<Value> {
         let journal = self.home.join("runs").join(run).join("journal.jsonl");
-        let text = std::fs::read_to_string(journal).unwrap_or_default();
+        let text = available(std::fs::read_to_string(journal)).unwrap_or_default();
         text.split_inclusive('\n')
             .filter(|line| line.ends_with('\n'))
             .map(|line| serde_json::from_str::<Value>(line).unwrap()["event"].take())

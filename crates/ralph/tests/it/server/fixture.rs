@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ralph_core::parse_value;
 use ralph_guest::best_effort;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -131,7 +132,8 @@ pub(crate) fn send(
     body: &str,
 ) -> io::Result<ServerResponse> {
     let mut stream = TcpStream::connect(host)?;
-    let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+    let headers: Vec<String> = headers.iter().map(|line| format!("{line}\r\n")).collect();
+    let headers = headers.concat();
     let length = body.len();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
@@ -142,7 +144,7 @@ pub(crate) fn send(
     let (head, body) = text
         .split_once("\r\n\r\n")
         .ok_or(io::ErrorKind::UnexpectedEof)?;
-    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let status = head.split(' ').nth(1).and_then(parse_value);
     Ok(ServerResponse {
         status: status.ok_or(io::ErrorKind::InvalidData)?,
         head: head.to_owned(),

@@ -90,9 +90,10 @@ impl Batch {
             }
             let life = Duration::from_millis(random.below(MAX_LIFE_MS));
             let mut server = self.spawn();
+            let pid = server.id();
             let is_over = AtomicBool::new(false);
             thread::scope(|scope| {
-                scope.spawn(|| self.attend(&server.id(), &is_over));
+                scope.spawn(|| self.attend(pid, &is_over));
                 thread::sleep(life);
                 is_over.store(true, Ordering::Relaxed);
                 let pid = rustix::process::Pid::from_child(&server);
@@ -119,14 +120,10 @@ impl Batch {
 
     /// Does what a user does with a server: starts the missing runs, and resumes those that were paused
     /// because the server crashed several times during them.
-    fn attend(&self, pid: &u32, is_over: &AtomicBool) {
+    fn attend(&self, pid: u32, is_over: &AtomicBool) {
         while !is_over.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(20));
-            if self
-                .api
-                .record()
-                .is_some_and(|record| record["pid"] == *pid)
-            {
+            if self.api.record().is_some_and(|record| record["pid"] == pid) {
                 // A killed server does not answer.
                 best_effort(self.attend_once());
             }

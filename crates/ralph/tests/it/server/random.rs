@@ -17,6 +17,11 @@ impl Random {
         Self(seed as u64)
     }
 
+    /// Returns the next index into a list.
+    pub(super) fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).unwrap()
+    }
+
     /// Returns the next number, below a limit.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -37,8 +37,8 @@ fn random_commands_and_kills_lead_to_legal_transitions_only() {
         runs.push(api.start_run(&request(&project, &format!("{name}.md"), &script)));
     }
     for _ in 0..steps {
-        let run = &runs[random.below(3) as usize];
-        match COMMANDS[random.below(COMMANDS.len() as u64) as usize] {
+        let run = &runs[random.index(runs.len())];
+        match COMMANDS[random.index(COMMANDS.len())] {
             "kill" => {
                 server.end_with(Signal::KILL);
                 server = serve(&project, "2");
