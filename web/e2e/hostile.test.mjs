@@ -45,11 +45,10 @@ browserTest("hostile text is visible as text, without a request, an error or a f
   await page.getByRole("button", { name: /^Iteration 1/ }).click();
   await page.locator(".action summary", { hasText: "txt.<b>exe" }).waitFor();
   await page.locator(".action summary", { hasText: "printf" }).click();
+  await page.getByRole("button", { name: "Show the output of the iteration" }).first().click();
   await page.getByText("the end").first().waitFor();
   await page.getByRole("button", { name: "prompt", exact: true }).click();
   await page.getByText("prompt.md").waitFor();
-  await page.getByRole("button", { name: "tests", exact: true }).click();
-  await page.getByText("test_output.txt").waitFor();
 
   await tab(page, "Diff");
   await page.getByRole("button", { name: /^a.*txt.<b>exe/ }).waitFor();

@@ -13,6 +13,10 @@ export async function startProxy(prefix) {
   const headers = (incoming) => ({ ...incoming.headers, "x-forwarded-for": incoming.socket.remoteAddress });
   const server = createServer((incoming, outgoing) => {
     const path = inner(incoming.url);
+    if (incoming.url === prefix) {
+      outgoing.writeHead(301, { location: `${prefix}/` }).end();
+      return;
+    }
     if (path === undefined) {
       proxy.foreign.push(incoming.url);
       outgoing.writeHead(404).end();

@@ -35,8 +35,10 @@ export function startLive(client: QueryClient): () => void {
   let cursor = "";
   const changed = new Set<string>();
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let refreshed = 0;
   const refresh = () => {
     timer = undefined;
+    refreshed = performance.now();
     void client.invalidateQueries({ queryKey: keys.runs() });
     for (const run of changed) void client.invalidateQueries({ queryKey: keys.run(run) });
     changed.clear();
@@ -60,7 +62,7 @@ export function startLive(client: QueryClient): () => void {
         if (frame.type === "hello" && frame.reset) void client.invalidateQueries();
         if (frame.run) changed.add(frame.run);
       }
-      if (changed.size > 0) timer ??= setTimeout(refresh, REFRESH_MS);
+      if (changed.size > 0) timer ??= setTimeout(refresh, Math.max(0, refreshed + REFRESH_MS - performance.now()));
       for (const listener of frameListeners) listener(frames);
     },
   });

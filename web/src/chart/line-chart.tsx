@@ -41,7 +41,7 @@ export default function LineChart({ title, summary, x, series, format, max, onPi
       {
         width: Math.max(element.clientWidth, 120),
         height: HEIGHT,
-        scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, max ?? Math.max(high * 1.1, 0.0001)] } },
+        scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, max ?? (high > 0 ? high * 1.1 : 1)] } },
         legend: { live: true },
         cursor: { y: false, drag: { x: false, y: false } },
         axes: [
@@ -68,6 +68,10 @@ export default function LineChart({ title, summary, x, series, format, max, onPi
       [x, ...series.map((one) => one.values)],
       element,
     );
+    // Without the pointer the legend shows the last values.
+    const showLast = () => plot.setLegend({ idx: x.length - 1 });
+    showLast();
+    plot.over.addEventListener("mouseleave", showLast);
     const onClick = () => {
       const index = plot.cursor.idx;
       if (index !== null && index !== undefined && x[index] !== undefined) pick.current?.(x[index]);

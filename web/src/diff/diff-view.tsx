@@ -3,6 +3,7 @@ import { Diff, Hunk, parseDiff, type FileData, type ViewType } from "react-diff-
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icon";
 import { plural } from "../ui/format";
+import { plainNames } from "./quoted-names";
 import "react-diff-view/style/index.css";
 import "./diff-view.css";
 
@@ -13,7 +14,7 @@ type Counted = { file: FileData; added: number; removed: number };
 
 /** Shows a diff of git, file by file. */
 export default function DiffView({ text, cut }: { text: string; cut?: boolean }) {
-  const files = useMemo(() => parseDiff(text).map(counted), [text]);
+  const files = useMemo(() => parseDiff(plainNames(text)).map(counted), [text]);
   const [view, setView] = useState<ViewType>(window.innerWidth > 1100 ? "split" : "unified");
   const added = files.reduce((sum, file) => sum + file.added, 0);
   const removed = files.reduce((sum, file) => sum + file.removed, 0);

@@ -6,10 +6,12 @@ type MeterProps = {
   limit?: number | null | undefined;
   /** Formats a number of this budget. */
   format: (value: number) => string;
+  /** Shows the used part only. */
+  brief?: boolean;
 };
 
 /** How much of a budget is used. */
-export function Meter({ label, used, limit, format }: MeterProps) {
+export function Meter({ label, used, limit, format, brief }: MeterProps) {
   if (limit === null || limit === undefined) {
     return (
       <div className="meter">
@@ -27,7 +29,7 @@ export function Meter({ label, used, limit, format }: MeterProps) {
       <div className="meter-words">
         <span>{label}</span>
         <span className="number muted">
-          {format(used)} of {format(limit)}
+          {brief ? format(used) : `${format(used)} of ${format(limit)}`}
         </span>
       </div>
       <div

@@ -54,10 +54,15 @@ export function RunRow({ run }: { run: ListedRun }) {
             <LoopScore score={run.loop_score} />
           </dd>
         </div>
+        <div>
+          <dt>Cost</dt>
+          <dd className="number">
+            {usd(run.cost_usd)}
+            {run.budgets?.cost_usd.limit ? <span className="faint"> of {usd(run.budgets.cost_usd.limit)}</span> : null}
+          </dd>
+        </div>
       </dl>
-      <div className="run-cost">
-        <Meter label="Cost" used={run.cost_usd} limit={run.budgets?.cost_usd.limit} format={usd} />
-      </div>
+      <Share used={spent(run)} />
       <div className="run-end small">
         {run.pr && (
           <span className="row">
@@ -77,6 +82,21 @@ export function RunRow({ run }: { run: ListedRun }) {
       </div>
     </li>
   );
+}
+
+/** The largest used share of a budget: the one that ends the run first. */
+function spent({ budgets }: ListedRun): { name: string; share: number } | undefined {
+  if (!budgets) return undefined;
+  const names = { iterations: "iterations", cost_usd: "cost", wall_time_seconds: "time", tokens: "tokens" } as const;
+  const shares = (Object.keys(names) as (keyof typeof names)[]).flatMap((key) => {
+    const { used, limit } = budgets[key];
+    return limit ? [{ name: names[key], share: Math.min(1, used / limit) }] : [];
+  });
+  return shares.sort((a, b) => b.share - a.share)[0];
+}
+
+function Share({ used }: { used: { name: string; share: number } | undefined }) {
+  return <div className="run-share">{used && <Meter label={`Budget of ${used.name}`} used={used.share * 100} limit={100} format={(value) => `${Math.round(value)} %`} brief />}</div>;
 }
 
 /** Only addresses of the web become links: an address comes from a source host. */

@@ -13,9 +13,20 @@ const titles: Record<SectionKind, string> = {
 const working = new Set(["preparing", "running", "verifying", "waiting_ci", "waiting_quota", "waiting_provider", "waiting_host"]);
 const waitsForUser = new Set(["paused", "interrupted", "sandbox_lost", "damaged", "needs_upgrade", "orphaned"]);
 
+/** The days in which a failed run waits for a decision; later it is history. */
+const DAYS = 7;
+
+/** Whether a failed run still waits for a decision: more budget, another try, or to be discarded. */
+function isOpen(run: ListedRun): boolean {
+  const isDecided = run.pr?.state === "merged" || run.pr?.state === "closed";
+  const age = run.updated_at ? Date.now() - new Date(run.updated_at).getTime() : 0;
+  return !isDecided && age < DAYS * 86_400_000;
+}
+
 /** The part of the page in which a run is listed. */
 export function sectionOf(run: ListedRun): SectionKind {
   if (run.queue_position !== null && run.queue_position !== undefined) return "queued";
+  if (run.status === "failed" && isOpen(run)) return "needs you";
   if (run.needs_you || waitsForUser.has(run.status)) return "needs you";
   if (working.has(run.status) || run.status === "created") return "working";
   return "finished";

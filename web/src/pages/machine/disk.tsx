@@ -3,7 +3,7 @@ import { toastError } from "../../shell/toast";
 import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
 import { ErrorBox } from "../../ui/error-box";
-import { bytes } from "../../ui/format";
+import { bytes, plural } from "../../ui/format";
 import { Link } from "@tanstack/react-router";
 
 /** The disk space of runs, and what would be removed. */
@@ -22,7 +22,7 @@ export function Disk() {
           forbidden={removable.length > 0 ? undefined : "nothing is old enough"}
           onClick={() => clean.mutate(false, { onError: toastError })}
         >
-          {`Remove ${removable.length} old runs`}
+          {removable.length === 0 ? "Nothing to remove" : `Remove ${plural(removable.length, "old run")}`}
         </Button>
       }
     >
@@ -45,7 +45,8 @@ export function Disk() {
                   <th scope="row">
                     <Link to="/runs/$run" params={{ run: run.run }}>
                       {run.task_id ?? run.run}
-                    </Link>
+                    </Link>{" "}
+                    <span className="faint code">{run.task_id ? run.run : ""}</span>
                   </th>
                   <td>{run.status}</td>
                   <td className="number">{bytes(run.bytes)}</td>

@@ -45,6 +45,18 @@ export function loadChoice(repo?: string): Choice | undefined {
   return found ? { ...emptyChoice, ...found[1], sentence: "", task: "" } : undefined;
 }
 
+/**
+ * The choice after another repository was named: the last one for it. The settings of a known repository do not stay
+ * for an unknown one; what the user has written does.
+ */
+export function choiceFor(repo: string, before: Choice): Choice {
+  const written = { sentence: before.sentence, task: before.task };
+  const known = loadChoice(repo);
+  if (known) return { ...known, ...written, repo, kind: written.sentence || written.task ? before.kind : known.kind };
+  if (loadChoice(before.repo)) return { ...emptyChoice, ...written, repo, kind: before.kind, file: before.file };
+  return { ...before, repo };
+}
+
 export function saveChoice(choice: Choice): void {
   const others = read().filter(([name]) => name !== choice.repo);
   localStorage.setItem(KEY, JSON.stringify([[choice.repo, choice], ...others].slice(0, MOST)));

@@ -12,7 +12,7 @@ import { Select, TextArea, TextField } from "../../ui/field";
 import { PlanView } from "./plan-view";
 import { ProjectFacts } from "./project-facts";
 import { QuestionBox, type Answer } from "./question-box";
-import { emptyChoice, loadChoice, requestOf, saveChoice, type Choice } from "./choice";
+import { choiceFor, emptyChoice, loadChoice, requestOf, saveChoice, type Choice } from "./choice";
 
 const TaskEditor = lazy(() => import("../../editor/task-editor"));
 
@@ -47,7 +47,7 @@ export default function NewRun() {
   const key = useMemo(() => crypto.randomUUID(), [choice, answers]);
 
   // The last choice for a repository comes back with the repository.
-  const pickRepo = (repo: string) => set({ ...(loadChoice(repo) ?? {}), repo });
+  const pickRepo = (repo: string) => set(choiceFor(repo, choice));
   const [touched, setTouched] = useState(false);
   useEffect(() => {
     if (!touched && choice.repo === "" && repositories.data?.repositories[0]) pickRepo(repositories.data.repositories[0].repository);
@@ -117,7 +117,7 @@ export default function NewRun() {
                   label="What do you want?"
                   rows={3}
                   placeholder="Add a --json flag to list"
-                  hint={inspection.data?.test_commands[0] ? `Verified by ${inspection.data.test_commands[0].command}` : "The test command is detected."}
+                  hint={testHint(inspection.data?.test_commands[0]?.command, inspection.isSuccess)}
                   value={choice.sentence}
                   onChange={field("sentence")}
                 />
@@ -167,19 +167,20 @@ export default function NewRun() {
             <Button kind="primary" icon="play" busy={start.isPending} forbidden={missing} onClick={begin}>
               Start the run
             </Button>
+            {missing && <span className="small muted">{`To start, ${missing}.`}</span>}
             {start.isPending && <span className="small muted">The first start of a project may build its image.</span>}
           </div>
         </div>
-        <Card title="How it works on it">
+        <Card title="Settings">
           <div className="stack">
             {choices.isError && <ErrorBox error={choices.error} retry={() => void choices.refetch()} />}
             <Select
-              label="Works"
+              label="Worker"
               value={choice.worker}
               onChange={field("worker")}
               hint={options?.default_agent ? undefined : "Agents need a container engine and a credential."}
               options={[
-                { value: "", text: "as the task says" },
+                { value: "", text: "default" },
                 ...(options?.agents ?? []).map((agent) => ({ value: `agent:${agent}`, text: `agent ${agent}` })),
                 ...(options?.profiles ?? []).map((profile) => ({ value: `profile:${profile}`, text: `model ${profile}` })),
               ]}
@@ -190,17 +191,17 @@ export default function NewRun() {
               value={choice.sandbox}
               onChange={field("sandbox")}
               hint={sandboxHint(choice.sandbox || options?.default_sandbox || "")}
-              options={[{ value: "", text: `the usual${options?.default_sandbox ? ` (${options.default_sandbox})` : ""}` }, ...(options?.sandboxes ?? []).map(same)]}
+              options={[{ value: "", text: `default${options?.default_sandbox ? ` (${options.default_sandbox})` : ""}` }, ...(options?.sandboxes ?? []).map(same)]}
             />
             <Select
               label="Mode"
               value={choice.mode}
               onChange={field("mode")}
-              options={[{ value: "", text: "as the task says" }, ...(options?.modes ?? modes).map(same)]}
+              options={[{ value: "", text: "default" }, ...(options?.modes ?? modes).map(same)]}
             />
-            <TextField label="Iterations" type="number" min={1} value={choice.iterations} onChange={field("iterations")} placeholder="as the task says" />
-            <TextField label="Cost in US dollars" type="number" min={0} step="any" value={choice.cost} onChange={field("cost")} placeholder="as the task says" />
-            <TextField label="Active time in minutes" type="number" min={1} value={choice.minutes} onChange={field("minutes")} placeholder="as the task says" />
+            <TextField label="Iterations" type="number" min={1} value={choice.iterations} onChange={field("iterations")} placeholder="default" />
+            <TextField label="Cost in US dollars" type="number" min={0} step="any" value={choice.cost} onChange={field("cost")} placeholder="default" />
+            <TextField label="Active time in minutes" type="number" min={1} value={choice.minutes} onChange={field("minutes")} placeholder="default" />
           </div>
         </Card>
       </div>
@@ -222,6 +223,11 @@ function useSettled(value: string): string {
 }
 
 const same = (value: string) => ({ value, text: value });
+
+function testHint(command: string | undefined, isKnown: boolean): string {
+  if (command) return `Verified by ${command}.`;
+  return isKnown ? "No test command was found. A task with checkboxes names its own checks." : "The tests of the repository verify the result.";
+}
 
 function sandboxHint(sandbox: string): string {
   if (sandbox === "docker") return "A container without a network interface and without credentials.";

@@ -24,12 +24,15 @@ export function ProjectFacts({ query }: { query: UseQueryResult<Project> }) {
     ["Language", project.languages.join(", ") || "not detected"],
     ["Test command", project.test_commands[0] ? <code key="test">{project.test_commands[0].command}</code> : "not detected"],
     ["Sandbox", project.sandbox_problem ? `${project.sandbox}: ${project.sandbox_problem}` : project.sandbox],
-    ["Works", project.agent ? `agent ${project.agent}` : (project.model ?? project.worker_fix ?? "–")],
+    ["Worker", project.agent ? `agent ${project.agent}` : (project.model ?? "none is ready")],
   ];
   if (project.setup_command) facts.push(["Set-up", <code key="setup">{project.setup_command}</code>]);
   return (
     <div className="stack">
       <Facts facts={facts} />
+      {!project.agent && !project.model && project.worker_fix && (
+        <p className="notice warn small raw">{`No agent and no model can be used yet: ${project.worker_fix}.`}</p>
+      )}
       {project.hosts.length > 0 && (
         <details>
           <summary className="small">

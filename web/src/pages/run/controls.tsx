@@ -31,11 +31,13 @@ export function Controls({ run }: { run: Run }) {
   const isWaiting = waiting !== null && waiting.status === run.status && waiting.iteration === run.iteration;
   const why = (name: string) => forbidden(run, name);
   const close = () => setOpen(null);
+  // Nothing continues a run that has ended, except more budget.
+  const isOver = ["succeeded", "failed", "stopped"].includes(run.status);
   const canResume = why("resume") === undefined;
   usePauseKey(() => (canResume ? send("resume") : why("pause") === undefined && send("pause")));
   return (
     <div className="row wrap controls" role="group" aria-label="Commands of the run">
-      {canResume ? (
+      {isOver ? null : canResume ? (
         <Button kind="primary" icon="play" busy={command.isPending} onClick={() => send("resume")}>
           Resume
         </Button>
@@ -44,15 +46,19 @@ export function Controls({ run }: { run: Run }) {
           Pause
         </Button>
       )}
-      <Button icon="rotate" forbidden={why("rotate")} onClick={() => send("rotate")}>
-        Rotate
-      </Button>
-      <Button icon="stop" kind="danger" forbidden={why("stop")} onClick={() => setOpen("stop")}>
-        Stop
-      </Button>
+      {!isOver && (
+        <>
+          <Button icon="rotate" forbidden={why("rotate")} onClick={() => send("rotate")}>
+            Rotate
+          </Button>
+          <Button icon="stop" kind="danger" forbidden={why("stop")} onClick={() => setOpen("stop")}>
+            Stop
+          </Button>
+        </>
+      )}
       <DropdownMenu.Root modal={false}>
         <DropdownMenu.Trigger asChild>
-          <Button icon="settings" aria-label="More commands" />
+          <Button icon="more" aria-label="More commands" />
         </DropdownMenu.Trigger>
         <DropdownMenu.Portal>
           <DropdownMenu.Content className="menu" align="end" sideOffset={6} collisionPadding={8}>

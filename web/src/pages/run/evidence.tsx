@@ -82,10 +82,12 @@ function Checks({ checks }: { checks: Check[] }) {
         <tbody>
           {checks.map((check) => (
             <tr key={check.name}>
-              <th scope="row" className="row">
-                <Icon name={check.green ? "success" : "failure"} />
-                <span className="visually-hidden">{check.green ? "green" : "red"}</span>
-                <span className="raw">{check.name}</span>
+              <th scope="row">
+                <span className="row">
+                  <Icon name={check.green ? "success" : "failure"} />
+                  <span className="visually-hidden">{check.green ? "green" : "red"}</span>
+                  <span className="raw">{check.name}</span>
+                </span>
               </th>
               <td className="code raw">{check.command}</td>
               <td className="number">{check.exit_code}</td>

@@ -12,7 +12,7 @@ import { TranscriptView } from "./transcript";
 
 const DiffView = lazy(() => import("../../diff/diff-view"));
 
-const parts = ["actions", "transcript", "prompt", "reply", "diff", "tests", "metrics"] as const;
+const parts = ["actions", "transcript", "prompt", "reply", "diff", "output", "metrics"] as const;
 type Part = (typeof parts)[number];
 
 /** One iteration: what was asked, what was done, and what came of it. */
@@ -24,7 +24,7 @@ export function IterationDetail({ run, summary }: { run: Run; summary: Iteration
     <Card title={`Iteration ${number}`} aside={<span className="small muted raw">{summary.summary}</span>}>
       <div className="stack">
         {(summary.evidence.length > 0 || summary.mitigation) && (
-          <div className="notice warn stack tight small">
+          <div className={`notice stack tight small ${(summary.metrics?.loop_score ?? 0) >= 0.4 ? "warn" : ""}`}>
             {summary.evidence.map((line) => (
               <span key={line} className="raw">
                 {line}
@@ -40,19 +40,19 @@ export function IterationDetail({ run, summary }: { run: Run; summary: Iteration
             </Button>
           ))}
         </div>
-        {part === "actions" && <Actions run={run} summary={summary} />}
+        {part === "actions" && <Actions run={run} summary={summary} onShowOutput={() => setPart("output")} />}
         {part === "transcript" && <IterationTranscript run={run} number={number} />}
         {part === "prompt" && <ArtifactText run={run} number={number} name="prompt.md" />}
         {part === "reply" && <ArtifactText run={run} number={number} name="response.json" />}
         {part === "diff" && <IterationDiff run={run} number={number} />}
-        {part === "tests" && <ArtifactText run={run} number={number} name="test_output.txt" />}
+        {part === "output" && <ArtifactText run={run} number={number} name="test_output.txt" />}
         {part === "metrics" && <ArtifactText run={run} number={number} name="metrics.json" />}
       </div>
     </Card>
   );
 }
 
-function Actions({ run, summary }: { run: Run; summary: IterationSummary }) {
+function Actions({ run, summary, onShowOutput }: { run: Run; summary: IterationSummary; onShowOutput: () => void }) {
   const actions = useActions(run.id, summary.iteration);
   const isOpen = summary.finished_at === null || summary.finished_at === undefined;
   if (actions.isError) return <ErrorBox error={actions.error} />;
@@ -62,14 +62,14 @@ function Actions({ run, summary }: { run: Run; summary: IterationSummary }) {
     <div>
       {list.length === 0 && !isOpen && <Empty icon="list" title="No action was performed." />}
       {list.map((action) => (
-        <Action key={action.seq} action={action} />
+        <Action key={action.seq} action={action} onShowOutput={onShowOutput} />
       ))}
       {isOpen && <LiveOutput run={run.id} iteration={summary.iteration} after={list.at(-1)?.seq ?? 0} />}
     </div>
   );
 }
 
-function Action({ action }: { action: TimelineAction }) {
+function Action({ action, onShowOutput }: { action: TimelineAction; onShowOutput: () => void }) {
   const text = withoutColours(action.tail);
   const icon = action.state === "running" ? "working" : action.state === "succeeded" ? "success" : "failure";
   return (
@@ -82,9 +82,29 @@ function Action({ action }: { action: TimelineAction }) {
         <span className="small muted number">{action.duration_ms === null || action.duration_ms === undefined ? "" : duration(action.duration_ms / 1000)}</span>
       </summary>
       {action.result && <p className="small muted raw">{resultWords(action.result)}</p>}
-      {text ? <pre className="output">{visible(text)}</pre> : <p className="small faint">No output.</p>}
+      {text && (
+        <pre className="output" tabIndex={0}>
+          {visible(text)}
+        </pre>
+      )}
+      {outputBytes(action) > 0 && (
+        <p className="row wrap small muted">
+          {bytes(outputBytes(action))} of output
+          <Button kind="quiet" onClick={onShowOutput}>
+            Show the output of the iteration
+          </Button>
+        </p>
+      )}
+      {text === "" && outputBytes(action) === 0 && action.action === "run" && action.state !== "running" && <p className="small faint">No output.</p>}
     </details>
   );
+}
+
+/** The size of what a command wrote. */
+function outputBytes({ result }: TimelineAction): number {
+  if (typeof result !== "object" || result === null) return 0;
+  const { stdout_bytes: out, stderr_bytes: err } = result as { stdout_bytes?: unknown; stderr_bytes?: unknown };
+  return Number(out ?? 0) + Number(err ?? 0);
 }
 
 function resultWords(result: unknown): string {
@@ -108,7 +128,11 @@ function ArtifactText({ run, number, name }: { run: Run; number: number; name: s
         <span className="code">{name}</span>, {bytes(size)}
         {text.length < size && ", only its end is shown"}
       </p>
-      {text === "" ? <p className="faint">It is empty.</p> : <pre className="output">{visible(withoutColours(text))}</pre>}
+      {text === "" ? <p className="faint">It is empty.</p> : (
+        <pre className="output tall" tabIndex={0}>
+          {visible(withoutColours(text))}
+        </pre>
+      )}
     </div>
   );
 }

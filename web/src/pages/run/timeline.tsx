@@ -87,7 +87,9 @@ function Entry({ summary, selected, onSelect }: { summary: IterationSummary; sel
                 <span className="visually-hidden">failed</span>
               </span>
             )}
-            <LoopScore score={metrics.loop_score} />
+            <span>
+              loop <LoopScore score={metrics.loop_score} />
+            </span>
           </>
         )}
       </span>
