@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::frames::RunHello;
 use super::line_search::{find_after, line_start};
 use super::tail::{OutputLog, RunTail};
-use crate::live::frame_log::{CHUNK_BYTES, FrameEncoder, FrameLog};
+use crate::live::frame_log::CHUNK_BYTES;
 use crate::live::kept_frames::FramesAhead;
 use crate::live::limits::StreamLag;
 use crate::live::source::{FrameSource, NextFrames};
@@ -152,11 +152,14 @@ impl OutputReader {
 
     async fn read(&mut self, tail: &RunTail) -> io::Result<Option<FramesAhead<u64>>> {
         while self.is_wanted {
-            if let Some(log) = &self.log
-                && let Some(frames) = read_on(&log.frames, self.at).await?
-            {
-                self.at = frames.end;
-                return Ok(Some(frames));
+            if let Some(log) = &self.log {
+                let (end, _) = log.frames.head();
+                if let Some(frames) = log.frames.read(self.at, end).await? {
+                    self.at = frames.end;
+                    return Ok(Some(frames));
+                }
+                // The bytes before the end are gone if the file was truncated.
+                self.at = self.at.max(end);
             }
             let newest = tail.output();
             let is_newest = match (&self.log, &newest) {
@@ -184,12 +187,4 @@ impl OutputReader {
             0
         }
     }
-}
-
-async fn read_on<E: FrameEncoder>(
-    log: &Arc<FrameLog<E>>,
-    at: u64,
-) -> io::Result<Option<FramesAhead<u64>>> {
-    let (end, _) = log.head();
-    log.read(at, end).await
 }

@@ -116,8 +116,10 @@ impl RunTail {
             has_records = true;
             grown();
         })?;
-        if has_records {
-            *lock(&self.iteration) = self.dir.newest_open_iteration()?;
+        // The directory of an iteration may appear a moment after its record.
+        if has_records || lock(&self.iteration).is_none() {
+            let newest = self.dir.newest_open_iteration()?;
+            *lock(&self.iteration) = newest;
         }
         if self.find_output(StartAt::Beginning)?
             && let Some(output) = self.output()

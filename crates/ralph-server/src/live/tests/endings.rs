@@ -61,6 +61,7 @@ async fn a_client_that_never_reads_is_closed_and_continues_from_its_last_number(
     let mut again = server.open(&format!("after={last}")).await;
     seen.extend(numbers(&again.frames_until(RECORDS).await));
     assert_eq!(seen, expected);
+    drop((slow, again));
     server.stop().await;
 }
 
@@ -74,6 +75,8 @@ async fn a_client_that_reads_history_slowly_is_not_too_slow() {
         .unwrap();
     let limits = StreamLimits {
         grace: Duration::from_millis(400),
+        // It answers no pings while it sleeps.
+        ping: PATIENCE,
         ..small_limits()
     };
     let server = fixture.serve(limits).await;
@@ -87,6 +90,7 @@ async fn a_client_that_reads_history_slowly_is_not_too_slow() {
     }
     assert_eq!(seen, (1..=1001).collect::<Vec<u64>>());
     assert_eq!(server.streams.too_slow(), 0);
+    drop(client);
     server.stop().await;
 }
 
@@ -213,6 +217,7 @@ async fn pings_go_both_ways() {
             }
         }
     }
+    drop(client);
     server.stop().await;
 }
 
@@ -231,6 +236,7 @@ async fn a_client_that_does_not_answer_pings_is_closed() {
     let all = client.read_to_end(&mut received);
     tokio::time::timeout(PATIENCE, all).await.unwrap().unwrap();
     assert_eq!(server.streams.too_slow(), 1);
+    drop(client);
     server.stop().await;
 }
 

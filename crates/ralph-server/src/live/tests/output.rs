@@ -9,7 +9,7 @@ use super::fixture::{StreamClient, StreamFixture, notice};
 use crate::live::StreamLimits;
 
 impl StreamFixture {
-    fn write_output(&self, iteration: u32, bytes: &[u8]) {
+    pub(super) fn write_output(&self, iteration: u32, bytes: &[u8]) {
         self.dir.reopen_iteration(iteration).unwrap();
         let path = self.dir.live_output(iteration);
         let mut file = OpenOptions::new()
@@ -141,6 +141,48 @@ async fn output_precedes_the_record_that_follows_it_and_the_last_bytes_are_not_l
         assert!(ended.ends_with("last words"), "{iteration}: {last:?}");
         assert_eq!(last.last().unwrap()["data"]["message"], "ended");
     }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_output_that_is_truncated_while_it_is_followed_starts_again() {
+    const BYTES: u64 = 24 << 20;
+    let fixture = StreamFixture::new();
+    let _journal = fixture.create();
+    fixture.write_output(1, b"$ flood\n");
+    let server = fixture.serve(StreamLimits::default()).await;
+    let mut client = server.open("output=1:0").await;
+    let mut behind = server.open("output=1:0").await;
+    assert_eq!(behind.frame().await["type"], "hello");
+    // More than what sockets and the server keep for a client that does not read.
+    fixture.write_output(1, &vec![b'x'; usize::try_from(BYTES - 8).unwrap()]);
+    let mut at = 0;
+    while at < BYTES {
+        let frame = client.frame().await;
+        at = frame["to"].as_u64().unwrap_or(at);
+    }
+    let file = OpenOptions::new()
+        .write(true)
+        .open(fixture.dir.live_output(1));
+    file.unwrap().set_len(0).unwrap();
+    fixture.write_output(1, b"$ again\n");
+    let (text, _) = output_until(&mut client, 0, 8).await;
+    assert_eq!(text, "$ again\n");
+    // A client that is far behind misses what is gone, and continues with the new output.
+    let mut at = 0;
+    let last = loop {
+        let frame = behind.frame().await;
+        if frame["type"] != "output" {
+            continue;
+        }
+        if frame["from"] == 0 && at > 0 {
+            break frame;
+        }
+        assert_eq!(frame["from"], at, "no gap and nothing twice");
+        at = frame["to"].as_u64().unwrap();
+    };
+    assert!(at < BYTES, "the client was behind");
+    assert_eq!(last["text"], "$ again\n");
     server.stop().await;
 }
 
