@@ -40,7 +40,8 @@ impl ServerContext {
     ) -> Result<Self, AppError> {
         let supervisor = Supervisor::new(app.clone(), workers)?;
         let fleet = Fleet::default();
-        let live = LiveStreams::new(app.clone(), StreamLimits::default());
+        let index = RunIndex::new(app.clone())?;
+        let live = LiveStreams::new(app.clone(), index.clone(), StreamLimits::default());
         let metrics = MetricSources {
             app: app.clone(),
             supervisor: supervisor.clone(),
@@ -52,7 +53,7 @@ impl ServerContext {
         app.start_export(Some(Box::new(move || exported.families())))?;
         Ok(Self {
             supervisor,
-            index: RunIndex::new(app.clone())?,
+            index,
             operations: Operations::new(app.clone()),
             poller: Poller::new(app.clone()),
             fleet,

@@ -33,6 +33,7 @@ const FALLBACK_MS = 5_000;
 /** Opens the stream of all events for the life of the page. */
 export function startLive(client: QueryClient): () => void {
   let cursor = "";
+  let interrupted = false;
   const changed = new Set<string>();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let refreshed = 0;
@@ -50,16 +51,20 @@ export function startLive(client: QueryClient): () => void {
   const close = openStream({
     address: () => `events${cursor === "" ? "" : `?cursor=${encodeURIComponent(cursor)}`}`,
     onState: (next) => {
-      const wasLost = state === "lost";
       state = next;
+      interrupted ||= next === "lost";
       for (const listener of stateListeners) listener();
-      // Whatever happened in between is in the answers of new requests.
-      if (next === "open" && wasLost) void client.invalidateQueries();
+      // The stream continues with the missed events; changes of the server itself are in the answers of new requests.
+      if (next === "open" && interrupted) {
+        interrupted = false;
+        void client.invalidateQueries();
+      }
     },
     onFrames: (frames) => {
       for (const frame of frames) {
+        // Events before this frame may be missing in what was loaded.
+        if (frame.type === "hello" && (frame.reset || cursor === "")) void client.invalidateQueries();
         if (frame.cursor) cursor = frame.cursor;
-        if (frame.type === "hello" && frame.reset) void client.invalidateQueries();
         if (frame.run) changed.add(frame.run);
       }
       if (changed.size > 0) timer ??= setTimeout(refresh, Math.max(0, refreshed + REFRESH_MS - performance.now()));

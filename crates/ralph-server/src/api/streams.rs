@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::auth::Caller;
-use crate::live::{LiveStreams, OutputStart, RunStreamStart};
+use crate::live::{FeedStart, LiveStreams, OutputStart, RunStreamStart};
 use crate::problem::Problem;
 
 pub(crate) fn routes<S>() -> OpenApiRouter<S>
@@ -18,7 +18,9 @@ where
     S: Clone + Send + Sync + 'static,
     LiveStreams: FromRef<S>,
 {
-    OpenApiRouter::new().routes(routes!(run_events))
+    OpenApiRouter::new()
+        .routes(routes!(run_events))
+        .routes(routes!(all_events))
 }
 
 /// Where the stream of a run starts.
@@ -81,6 +83,37 @@ async fn run_events(
     };
     let signed_out = signed_out(&request);
     Ok(streams.serve_run(request, id, start, signed_out))
+}
+
+/// Where the stream of all runs starts.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct FeedQuery {
+    /// The cursor of the last frame that the client has; without it, the stream starts with new events.
+    cursor: Option<String>,
+}
+
+/// Streams the events of all runs over a WebSocket.
+#[utoipa::path(
+    get,
+    path = "/events",
+    tag = "streams",
+    params(FeedQuery),
+    responses(
+        (status = 101, description = "The stream; see the reference of the protocol."),
+        (status = 400, body = Problem),
+        (status = 426, body = Problem, description = "The request is not a WebSocket handshake."),
+        (status = 503, body = Problem, description = "There are too many streams."),
+    )
+)]
+async fn all_events(
+    State(streams): State<LiveStreams>,
+    Query(query): Query<FeedQuery>,
+    request: Request,
+) -> Response {
+    let start = query.cursor.map_or(FeedStart::Newest, FeedStart::Behind);
+    let signed_out = signed_out(&request);
+    streams.serve_feed(request, start, signed_out)
 }
 
 /// Completes when the session of the caller ends; a token of programs has none.

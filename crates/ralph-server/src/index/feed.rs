@@ -21,7 +21,7 @@ pub(crate) struct FeedPosition {
     pub(crate) position: u64,
 }
 
-/// New records of one run.
+/// New records of one run, or another change of it: `last_seq` is before `first_seq` then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FeedEntry {
     pub(crate) position: u64,
@@ -53,10 +53,13 @@ impl RunIndex {
         }
         let rows: Vec<(i64, String, i64, i64)> = sqlx::query_as(
             "SELECT position, run, first_seq, last_seq FROM feed \
-             WHERE position > $1 AND position <= $2 ORDER BY position LIMIT $3",
+             WHERE position > $1 AND position <= $2 \
+             AND EXISTS (SELECT 1 FROM instances WHERE name = 'index' AND id = $3) \
+             ORDER BY position LIMIT $4",
         )
         .bind(to_stored(after.position))
         .bind(to_stored(head.position))
+        .bind(after.instance.as_str())
         .bind(i64::from(limit))
         .fetch_all(&database.pool)
         .await
@@ -78,6 +81,9 @@ impl RunIndex {
         Ok(FeedPage::Entries(entries.collect()))
     }
 }
+
+/// The range of an entry for a run that changed without new records.
+pub(super) const NO_RECORDS: (u64, u64) = (1, 0);
 
 /// Appends new records of a run after a position, and returns their position.
 pub(super) async fn append_feed(

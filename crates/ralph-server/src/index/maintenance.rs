@@ -14,7 +14,7 @@ use super::changed_runs::{
     ChangedRuns, ScanScope, TrackedRuns, describe_changes, find_changes, listing_time,
 };
 use super::database::{Database, MaintenanceLock, check_structure, move_aside};
-use super::feed::{FeedPosition, append_feed, start_instance, stored_head};
+use super::feed::{FeedPosition, NO_RECORDS, append_feed, start_instance, stored_head};
 use super::index_error::{IndexError, IndexFault};
 use super::run_index::{IndexState, RefreshRequest, RunIndex};
 use super::stored_runs;
@@ -193,6 +193,7 @@ impl Maintenance {
             self.inspected = Some(Instant::now());
             self.listed = listed;
             self.publishes = true;
+            self.publish_head();
         }
         Ok(())
     }
@@ -245,7 +246,7 @@ impl Maintenance {
                 .await
                 .map_err(IndexError::when("write"))?;
         }
-        self.index.set_head(self.head.clone());
+        self.publish_head();
         Ok(())
     }
 
@@ -303,14 +304,20 @@ impl Maintenance {
         if changes.removed.is_empty() {
             return Ok(());
         }
+        let mut position = self.head.position;
         let removed = async {
             let mut transaction = database.pool.begin().await?;
             for run in &changes.removed {
                 stored_runs::remove(&mut transaction, run).await?;
+                if self.publishes {
+                    position = append_feed(&mut transaction, position, run, NO_RECORDS).await?;
+                }
             }
             transaction.commit().await
         };
         removed.await.map_err(IndexError::when("write"))?;
+        self.head.position = position;
+        self.publish_head();
         for run in &changes.removed {
             self.runs.remove(run);
             self.counts.removed += 1;
@@ -325,8 +332,16 @@ impl Maintenance {
         self.counts.updated += self.unstored.len() as u64;
         self.unstored.clear();
         self.head = head;
-        self.index.set_head(self.head.clone());
+        self.publish_head();
         Ok(())
+    }
+
+    /// Publishes the head of the feed, unless runs of a new index are still missing: a client that reads
+    /// everything after that misses no later record.
+    fn publish_head(&self) {
+        if self.publishes {
+            self.index.set_head(self.head.clone());
+        }
     }
 
     async fn try_store(&self, database: &Database) -> Result<FeedPosition, sqlx::Error> {
@@ -343,8 +358,8 @@ impl Maintenance {
         }
         for update in &self.unstored {
             stored_runs::store(&mut transaction, update).await?;
-            if let Some(records) = update.unpublished.filter(|_| self.publishes) {
-                let run = &update.row.id;
+            if self.publishes {
+                let (run, records) = (&update.row.id, update.unpublished);
                 head.position = append_feed(&mut transaction, head.position, run, records).await?;
             }
         }

@@ -22,6 +22,7 @@ mod tracked_run;
 
 pub(crate) use feed::{FeedEntry, FeedPage, FeedPosition};
 pub(crate) use index_error::IndexError;
+#[cfg(test)]
 pub(crate) use list::RunPage;
 pub(crate) use records::IterationPoint;
 pub use reindex::{ReindexReport, reindex};

@@ -53,8 +53,7 @@ impl RunIndex {
                 None
             }
         };
-        let state = self.state_dir()?;
-        let journal = state.run(run).journal();
+        let journal = self.journal(run)?;
         let found = spawn_blocking(move || find_record(&journal, known, seq));
         let found = found.await;
         Ok(found.map_err(|error| IndexError::Interrupted(error.to_string()))??)

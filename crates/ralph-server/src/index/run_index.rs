@@ -1,9 +1,11 @@
 //! The index as the other parts of the server use it.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ralph_app::{App, AppError};
+use ralph_core::id::RunId;
 use ralph_engine::store::StateDir;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
@@ -119,6 +121,11 @@ impl RunIndex {
     pub(super) fn state_dir(&self) -> Result<StateDir, IndexError> {
         let opened = self.shared.app.state_dir();
         opened.map_err(|error| IndexError::StateDirectory(Box::new(error)))
+    }
+
+    /// Returns the file of a run's journal.
+    pub(crate) fn journal(&self, run: &RunId) -> Result<PathBuf, IndexError> {
+        Ok(self.state_dir()?.run(run).journal())
     }
 
     pub(super) fn location(&self) -> &IndexLocation {

@@ -6,6 +6,7 @@ use ralph_engine::journal::{JournalError, RunOutline};
 use ralph_engine::store::RunDir;
 use serde_json::Value;
 
+use super::feed::NO_RECORDS;
 use super::folded_run::{FoldedRun, NewRecords};
 use super::journal_file::JournalFile;
 
@@ -59,8 +60,8 @@ pub(super) struct RunUpdate {
     pub(super) row: RunRow,
     pub(super) kind: UpdateKind,
     pub(super) records: NewRecords,
-    /// The first and the last record that the feed does not name yet.
-    pub(super) unpublished: Option<(u64, u64)>,
+    /// The first and the last record that the feed does not name yet, or [`NO_RECORDS`].
+    pub(super) unpublished: (u64, u64),
 }
 
 impl TrackedRun {
@@ -99,7 +100,11 @@ pub(super) fn describe(
     let last = fold.position.seq;
     let row = readable_row((id, sort_key), dir, (file, held), &fold);
     let update = RunUpdate {
-        unpublished: (last > stored_seq).then_some((stored_seq + 1, last)),
+        unpublished: if last > stored_seq {
+            (stored_seq + 1, last)
+        } else {
+            NO_RECORDS
+        },
         kind,
         records,
         row,
@@ -183,7 +188,7 @@ fn describe_unreadable(
         row,
         kind,
         records: NewRecords::default(),
-        unpublished: None,
+        unpublished: NO_RECORDS,
     };
     (TrackedRun::new(&update.row, None), update)
 }

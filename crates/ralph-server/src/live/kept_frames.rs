@@ -130,9 +130,15 @@ impl<P: Copy + Ord> KeptFrames<P> {
         (found.end > at).then_some(found)
     }
 
-    /// Returns the size of the newest frames after `at`.
+    /// Returns the size of the frames after `at`: more than all that may be kept if they are not.
     pub(super) fn bytes_after(&self, at: P) -> u64 {
-        let after = self.newest.iter().filter(|batch| batch.start >= at);
+        if at >= self.end {
+            return 0;
+        }
+        if self.newest.front().is_none_or(|first| first.start > at) {
+            return MAX_NEWEST_BYTES as u64 + 1;
+        }
+        let after = self.newest.iter().filter(|batch| batch.end > at);
         after.map(|batch| batch.frames.len() as u64).sum()
     }
 

@@ -7,9 +7,10 @@
 //! - `handshake` and `wire` are the WebSocket protocol, `limits` decides which clients are too slow.
 //! - `frame_log` encodes a growing file once for all clients, `kept_frames` are the frames in memory, and
 //!   `outgoing` is what a client has not accepted yet.
-//! - `run` is the stream of one run.
+//! - `run` is the stream of one run, `feed` that of all runs.
 
 mod connection;
+mod feed;
 mod frame_log;
 mod handshake;
 mod kept_frames;
@@ -23,6 +24,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use feed::FeedStart;
 pub(crate) use handshake::wants_websocket;
 pub(crate) use limits::StreamLimits;
 pub(crate) use run::{OutputStart, RunStreamStart};

@@ -20,11 +20,13 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::connection::ClientConnection;
+use super::feed::{FeedReader, FeedStart, FeedTail};
 use super::handshake::{self, AcceptedHandshake};
 use super::limits::StreamLimits;
 use super::run::{Growth, RunReader, RunStreamStart, RunTail};
 use super::source::{CloseReason, FrameSource};
 use super::wire::CloseCode;
+use crate::index::RunIndex;
 use crate::problem::Problem;
 
 /// The interval at which growing files are polled.
@@ -35,6 +37,10 @@ const QUIET_INTERVAL: Duration = Duration::from_millis(150);
 const QUIET_POLLS: u32 = 40;
 /// The number of polls without growth after which encoded frames are forgotten.
 const FORGET_POLLS: u32 = 100;
+/// How long the feed may have no new events until its encoded frames are forgotten.
+const FEED_QUIET: Duration = Duration::from_secs(5);
+/// How long the feed waits for an index that cannot be read.
+const FEED_RETRY: Duration = Duration::from_millis(500);
 /// The time for a refused client to accept the reason.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -46,8 +52,10 @@ pub(crate) struct LiveStreams {
 
 struct StreamsState {
     app: Arc<App>,
+    index: RunIndex,
     limits: StreamLimits,
     tails: Mutex<HashMap<RunId, Weak<RunTail>>>,
+    feed: Mutex<Weak<FeedTail>>,
     tasks: Mutex<JoinSet<()>>,
     stop: watch::Sender<bool>,
     clients: AtomicUsize,
@@ -55,12 +63,14 @@ struct StreamsState {
 }
 
 impl LiveStreams {
-    pub(crate) fn new(app: Arc<App>, limits: StreamLimits) -> Self {
+    pub(crate) fn new(app: Arc<App>, index: RunIndex, limits: StreamLimits) -> Self {
         Self {
             shared: Arc::new(StreamsState {
                 app,
+                index,
                 limits,
                 tails: Mutex::default(),
+                feed: Mutex::default(),
                 tasks: Mutex::default(),
                 stop: watch::Sender::new(false),
                 clients: AtomicUsize::new(0),
@@ -79,6 +89,18 @@ impl LiveStreams {
     ) -> Response {
         let streams = self.clone();
         let open = async move { streams.open_run(&run, start).await };
+        self.serve(request, open, signed_out)
+    }
+
+    /// Answers a request for the stream of all runs. The stream ends with `signed_out`.
+    pub(crate) fn serve_feed(
+        &self,
+        request: Request,
+        start: FeedStart,
+        signed_out: impl Future<Output = ()> + Send + 'static,
+    ) -> Response {
+        let streams = self.clone();
+        let open = async move { Ok(FeedReader::new(streams.feed_tail(), start)) };
         self.serve(request, open, signed_out)
     }
 
@@ -115,6 +137,12 @@ impl LiveStreams {
         {
             tracing::warn!("some clients did not accept the end of their streams");
         }
+    }
+
+    /// Ends all streams without a word to their clients.
+    #[cfg(test)]
+    pub(super) fn abort(&self) {
+        lock(&self.shared.tasks).abort_all();
     }
 
     fn serve<S: FrameSource>(
@@ -203,6 +231,21 @@ impl LiveStreams {
         Ok(opened)
     }
 
+    /// Returns the tail of the feed, which all its clients share.
+    fn feed_tail(&self) -> Arc<FeedTail> {
+        let mut known = lock(&self.shared.feed);
+        if let Some(tail) = known.upgrade() {
+            return tail;
+        }
+        let redactor = self.shared.app.redactor();
+        let tail = Arc::new(FeedTail::new(self.shared.index.clone(), redactor));
+        *known = Arc::downgrade(&tail);
+        drop(known);
+        let follow = follow_feed(Arc::downgrade(&tail), self.shared.stop.subscribe());
+        self.spawn(follow);
+        tail
+    }
+
     fn known_tail(&self, run: &RunId) -> Option<Arc<RunTail>> {
         let mut tails = lock(&self.shared.tails);
         tails.retain(|_, tail| tail.strong_count() > 0);
@@ -242,6 +285,36 @@ async fn follow(tail: Weak<RunTail>, mut stop: watch::Receiver<bool>) {
         tokio::select! {
             _ = stop.wait_for(|stop| *stop) => return,
             () = sleep(interval) => {}
+        }
+    }
+}
+
+/// Follows the feed until it has no more readers.
+async fn follow_feed(tail: Weak<FeedTail>, mut stop: watch::Receiver<bool>) {
+    let Some(mut head) = tail.upgrade().map(|tail| tail.index_head()) else {
+        return;
+    };
+    while let Some(tail) = tail.upgrade() {
+        head.mark_unchanged();
+        let retry = match tail.follow().await {
+            Ok(()) => None,
+            Err(error) => {
+                tracing::debug!(%error, "cannot read the feed of the index");
+                Some(sleep(FEED_RETRY))
+            }
+        };
+        let retry = async {
+            match retry {
+                Some(retry) => retry.await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => return,
+            // The sender lives as long as the index, which the tail shares.
+            _ = head.changed() => {}
+            () = retry => {}
+            () = sleep(FEED_QUIET) => tail.forget(),
         }
     }
 }

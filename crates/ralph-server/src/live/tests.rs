@@ -1,6 +1,7 @@
 //! Streams over real connections, with journals that the engine writes.
 
 mod endings;
+mod feed;
 mod fixture;
 mod logs;
 mod output;

@@ -9,5 +9,6 @@ mod access;
 mod index;
 mod machine;
 mod run;
+mod streams;
 mod supervisor;
 mod support;

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
@@ -25,6 +26,8 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
 
 /// Longer than anything takes on a busy machine.
 pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_mins(3);
@@ -377,6 +380,52 @@ impl TestServer {
     pub(crate) async fn wait_for_status(&self, run: &str, status: &str) -> Value {
         let has_status = |details: &Value| details["status"] == status;
         self.wait_for_run(run, status, has_status).await
+    }
+}
+
+/// A WebSocket of the server.
+pub(crate) struct TestStream(WebSocketStream<TcpStream>);
+
+impl TestStream {
+    /// Opens a stream with a header as the credential, as a page of the server does.
+    pub(crate) async fn open(server: &TestServer, path: &str, credential: (&str, &str)) -> Self {
+        let address = server.address.socket;
+        let handshake = Request::builder()
+            .uri(format!("ws://{address}{path}"))
+            .header(HOST, address.to_string())
+            .header("origin", format!("http://{address}"))
+            .header(credential.0, credential.1)
+            .header("connection", "Upgrade")
+            .header("upgrade", "websocket")
+            .header("sec-websocket-version", "13")
+            .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+            .body(())
+            .unwrap();
+        let stream = TcpStream::connect(address).await.unwrap();
+        let opened = tokio_tungstenite::client_async(handshake, stream).await;
+        Self(opened.unwrap().0)
+    }
+
+    /// Returns the next frame, or the code with which the server closed the stream.
+    pub(crate) async fn next(&mut self) -> Result<Value, u16> {
+        loop {
+            let message = timeout(WAIT_TIMEOUT, self.0.next()).await;
+            match message.expect("the server sends a frame") {
+                Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).unwrap()),
+                Some(Ok(Message::Close(frame))) => return Err(frame.unwrap().code.into()),
+                Some(Ok(_)) => {}
+                lost @ (Some(Err(_)) | None) => panic!("the connection is lost: {lost:?}"),
+            }
+        }
+    }
+
+    /// Waits for the end of the stream and returns its code.
+    pub(crate) async fn close_code(&mut self) -> u16 {
+        loop {
+            if let Err(code) = self.next().await {
+                return code;
+            }
+        }
     }
 }
 

@@ -101,7 +101,7 @@ impl FrameEncoder for RecordEncoder {
 }
 
 impl RecordEncoder {
-    /// Returns the number and the frame of a line.
+    /// Returns the number and the frame of a line, with its cursor if the stream has cursors.
     pub(in crate::live) fn frame(
         &self,
         line: &[u8],

@@ -8,6 +8,7 @@ mod line_search;
 mod reader;
 mod tail;
 
+pub(super) use frames::RecordEncoder;
 pub(super) use reader::RunReader;
 pub(crate) use reader::{OutputStart, RunStreamStart};
 pub(super) use tail::{Growth, RunTail};

@@ -1,7 +1,7 @@
 //! A server with streams of small limits, a run, and a client.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,12 +21,14 @@ use ralph_engine::store::{RunDir, StateDir};
 use ralph_test::TestClock;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::api::{log_routes, stream_routes};
+use crate::index::RunIndex;
 use crate::live::{LiveStreams, StreamLimits};
 
 /// A secret of the server's environment.
@@ -34,6 +36,19 @@ pub(super) const SECRET: &str = "sk-ant-0123456789abcdefghij";
 pub(super) const RUN: &str = "260301-100000-0001";
 /// The longest wait for a state.
 pub(super) const PATIENCE: Duration = Duration::from_mins(2);
+
+/// A small generator of pseudo-random numbers, so that a failure can be repeated.
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
 
 /// A state directory with a run.
 pub(super) struct StreamFixture {
@@ -66,6 +81,8 @@ pub(super) struct StreamServer {
     pub(super) streams: LiveStreams,
     pub(super) address: SocketAddr,
     task: JoinHandle<()>,
+    stop_index: watch::Sender<bool>,
+    index: JoinHandle<()>,
 }
 
 /// A frame, or the end of a stream.
@@ -97,8 +114,23 @@ impl StreamFixture {
     }
 
     pub(super) fn create(&self) -> Journal {
+        self.create_run(&self.run)
+    }
+
+    /// Creates another run.
+    pub(super) fn create_run(&self, run: &RunId) -> Journal {
         let clock = TestClock::running();
-        Journal::create(&self.dir, plan(&self.run), clock, Redactor::default()).unwrap()
+        Journal::create(&self.run_dir(run), plan(run), clock, Redactor::default()).unwrap()
+    }
+
+    pub(super) fn run_dir(&self, run: &RunId) -> RunDir {
+        let state = StateDir::open(self.path().join("state")).unwrap();
+        state.run(run)
+    }
+
+    /// Returns the database of the index.
+    pub(super) fn index_file(&self) -> PathBuf {
+        self.path().join("state/index.db")
     }
 
     pub(super) fn open(&self) -> Journal {
@@ -114,7 +146,10 @@ impl StreamFixture {
         let variables = variables.map(|(name, value)| (name.into(), value.into()));
         let app = App::new(Environment::new(variables, self.path().to_owned()));
         let app = Arc::new(app);
-        let streams = LiveStreams::new(app.clone(), limits);
+        let index = RunIndex::new(app.clone()).unwrap();
+        let streams = LiveStreams::new(app.clone(), index.clone(), limits);
+        let (stop_index, index_stopped) = watch::channel(false);
+        let index = tokio::spawn(async move { index.maintain(index_stopped).await });
         let documented = stream_routes::<StreamContext>().merge(log_routes());
         let (api, _) = documented.split_for_parts();
         let context = StreamContext {
@@ -129,6 +164,8 @@ impl StreamFixture {
             streams,
             address,
             task: tokio::spawn(serve),
+            stop_index,
+            index,
         }
     }
 }
@@ -138,6 +175,12 @@ impl StreamServer {
     pub(super) async fn open(&self, query: &str) -> StreamClient {
         self.open_path(&format!("/api/v1/runs/{RUN}/events?{query}"))
             .await
+    }
+
+    /// Opens the stream of all runs behind a cursor, or with new events.
+    pub(super) async fn open_feed(&self, cursor: Option<&str>) -> StreamClient {
+        let query = cursor.map_or(String::new(), |cursor| format!("?cursor={cursor}"));
+        self.open_path(&format!("/api/v1/events{query}")).await
     }
 
     pub(super) async fn open_path(&self, path: &str) -> StreamClient {
@@ -150,8 +193,19 @@ impl StreamServer {
 
     pub(super) async fn stop(self) {
         self.streams.close().await;
+        self.stop_index.send_replace(true);
+        self.index.await.unwrap();
         self.task.abort();
         assert!(self.task.await.is_err());
+    }
+
+    /// Ends the server without a word to its clients.
+    pub(super) async fn kill(self) {
+        for task in [self.task, self.index] {
+            task.abort();
+            assert!(task.await.unwrap_err().is_cancelled());
+        }
+        self.streams.abort();
     }
 
     pub(super) async fn wait_until(&self, condition: impl Fn(&LiveStreams) -> bool) {

@@ -6,21 +6,8 @@ use std::thread;
 
 use serde_json::json;
 
-use super::fixture::{Received, SECRET, StreamFixture, StreamServer, notice, numbers};
+use super::fixture::{Dice, Received, SECRET, StreamFixture, StreamServer, notice, numbers};
 use crate::live::StreamLimits;
-
-/// A small generator of pseudo-random numbers, so that a failure can be repeated.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_starts_with_its_head_and_has_the_recorded_events() {

@@ -1,15 +1,11 @@
 //! Tests of share links.
 
-use futures_util::StreamExt as _;
 use http_body_util::Full;
+use hyper::Method;
 use hyper::header::COOKIE;
-use hyper::{Method, Request};
 use serde_json::json;
-use tokio::net::TcpStream;
-use tokio::time::timeout;
-use tokio_tungstenite::tungstenite::Message;
 
-use crate::support::{HttpReply, TestServer, WAIT_TIMEOUT, path_of, session_cookie};
+use crate::support::{HttpReply, TestServer, TestStream, path_of, session_cookie};
 
 async fn with_cookie(server: &TestServer, method: Method, path: &str, cookie: &str) -> HttpReply {
     let request = server.bare_request(method, path);
@@ -113,34 +109,16 @@ async fn the_streams_of_a_revoked_link_are_closed() {
     let share = share.expect(201).json();
     let url = share["url"].as_str().unwrap();
     let cookie = session_cookie(&open(&server, url).await.expect(303));
-    let address = server.address.socket;
-    let handshake = Request::builder()
-        .uri(format!("ws://{address}/api/v1/runs/{run}/events"))
-        .header("host", address.to_string())
-        .header("origin", format!("http://{address}"))
-        .header("cookie", &cookie)
-        .header("connection", "Upgrade")
-        .header("upgrade", "websocket")
-        .header("sec-websocket-version", "13")
-        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
-        .body(())
-        .unwrap();
-    let stream = TcpStream::connect(address).await.unwrap();
-    let opened = tokio_tungstenite::client_async(handshake, stream).await;
-    let (mut stream, _) = opened.unwrap();
-    let hello = timeout(WAIT_TIMEOUT, stream.next()).await.unwrap();
-    assert!(matches!(hello, Some(Ok(Message::Text(_)))), "{hello:?}");
+    let path = format!("/api/v1/runs/{run}/events");
+    let mut streams = Vec::new();
+    for path in ["/api/v1/events", &path] {
+        let mut stream = TestStream::open(&server, path, ("cookie", &cookie)).await;
+        assert_eq!(stream.next().await.unwrap()["type"], "hello");
+        streams.push(stream);
+    }
     let path = format!("/api/v1/shares/{}", share["id"].as_str().unwrap());
     server.delete(&path).await.expect(204);
-    let closed = timeout(WAIT_TIMEOUT, async {
-        loop {
-            match stream.next().await {
-                Some(Ok(Message::Close(frame))) => return frame,
-                Some(Ok(_)) => {}
-                Some(Err(_)) | None => return None,
-            }
-        }
-    });
-    let closed = closed.await.expect("the stream is closed").unwrap();
-    assert_eq!(u16::from(closed.code), 4001);
+    for stream in &mut streams {
+        assert_eq!(stream.close_code().await, 4001);
+    }
 }

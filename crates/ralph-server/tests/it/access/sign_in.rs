@@ -4,7 +4,7 @@ use http_body_util::Full;
 use hyper::Method;
 use hyper::header::COOKIE;
 
-use crate::support::{TestServer, path_of, session_cookie};
+use crate::support::{TestServer, TestStream, path_of, session_cookie};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_is_started_with_the_token_and_finishes() {
@@ -64,4 +64,30 @@ async fn a_login_link_works_once_and_its_cookie_until_the_browser_signs_out() {
     let session = with_cookie(Method::GET, "/api/v1/session");
     let session = server.send(session.body(Full::default()).unwrap()).await;
     session.expect(401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signing_out_closes_the_streams_of_the_session_only() {
+    let server = TestServer::start().await;
+    let link = server.bare_request(Method::GET, path_of(&server.login_link));
+    let signed_in = server.send(link.body(Full::default()).unwrap()).await;
+    let cookie = session_cookie(&signed_in.expect(303));
+    let bearer = format!("Bearer {}", server.token);
+    let mut streams = Vec::new();
+    for credential in [("cookie", &*cookie), ("authorization", &bearer)] {
+        let mut stream = TestStream::open(&server, "/api/v1/events", credential).await;
+        assert_eq!(stream.next().await.unwrap()["type"], "hello");
+        streams.push(stream);
+    }
+    let sign_out = server.bare_request(Method::DELETE, "/api/v1/session");
+    let sign_out = sign_out.header(COOKIE, &cookie).header("x-ralph-csrf", "1");
+    let sign_out = sign_out.body(Full::default()).unwrap();
+    server.send(sign_out).await.expect(204);
+    assert_eq!(streams[0].close_code().await, 4001);
+    let mut refused = TestStream::open(&server, "/api/v1/events", ("cookie", &cookie)).await;
+    assert_eq!(refused.next().await, Err(4001));
+    let run = server.start_run().await;
+    assert_eq!(streams[1].next().await.unwrap()["run"], run);
+    server.stop().await;
+    assert_eq!(streams[1].close_code().await, 1001);
 }
