@@ -3,6 +3,7 @@
 mod endings;
 mod feed;
 mod fixture;
+mod load;
 mod logs;
 mod output;
 mod resuming;
