@@ -31,8 +31,8 @@ use crate::api::{log_routes, stream_routes};
 use crate::index::RunIndex;
 use crate::live::{LiveStreams, StreamLimits};
 
-/// A secret of the server's environment.
-pub(super) const SECRET: &str = "sk-ant-0123456789abcdefghij";
+/// A secret of the server's environment, which no pattern recognises.
+pub(super) const SECRET: &str = "correct horse battery staple";
 pub(super) const RUN: &str = "260301-100000-0001";
 /// The longest wait for a state.
 pub(super) const PATIENCE: Duration = Duration::from_mins(2);

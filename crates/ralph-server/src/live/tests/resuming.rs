@@ -165,9 +165,7 @@ async fn a_client_starts_again_if_the_journal_is_another_one() {
 async fn secrets_are_masked_even_if_the_writer_did_not_know_them() {
     let fixture = StreamFixture::new();
     let mut journal = fixture.create();
-    journal
-        .append(notice(&format!("the key is {SECRET}")))
-        .unwrap();
+    journal.append(notice(&format!("said {SECRET}"))).unwrap();
     fixture.dir.reopen_iteration(1).unwrap();
     std::fs::write(
         fixture.dir.live_output(1),
@@ -183,7 +181,7 @@ async fn secrets_are_masked_even_if_the_writer_did_not_know_them() {
     );
     assert_eq!(
         frames[2]["data"]["message"],
-        "the key is [REDACTED:ANTHROPIC_API_KEY]"
+        "said [REDACTED:ANTHROPIC_API_KEY]"
     );
     server.stop().await;
 }
