@@ -56,7 +56,7 @@ async function longRun() {
         .replace("max_iterations: 10", `max_iterations: ${ITERATIONS + 2}`)
         .replace("max_wall_time_minutes: 5", "max_wall_time_minutes: 60")
         .replace("max_tokens_total: 100000", "max_tokens_total: 100000000")
-        .replace(/test_command: .*/, "max_consecutive_gutter: 1000\nmin_net_lines: 1\ntest_command: \"true\""),
+        .replace(/test_command: .*/, "max_consecutive_gutter: 1000\nmin_net_lines: 1\ntest_command: \"test -e part-1.txt\""),
   });
   const write = `seq -f 'line %.0f of a long log, as commands and agents write it' 1 ${LINES}; ${repository.waits}`;
   const step = (number) => reply(`Write part ${number}`, [{ type: "write", path: `part-${number}.txt`, content: `a${number}\nb${number}\nc${number}\nd${number}\n` }]);

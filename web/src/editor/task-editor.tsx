@@ -50,7 +50,8 @@ export default function TaskEditor({ label, value, onChange, findings, onErrors,
         syntaxHighlighting(style),
         syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
         EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ "aria-label": label }),
+        // A text that cannot be edited is still scrolled by keyboard.
+        EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
         lintGutter(),
         linter(
           async (editor) => {
@@ -88,9 +89,7 @@ export default function TaskEditor({ label, value, onChange, findings, onErrors,
 }
 
 function access(readOnly: boolean) {
-  // A text that cannot be edited is still scrolled by keyboard.
-  const focus = readOnly ? [EditorView.contentAttributes.of({ tabindex: "0" })] : [];
-  return [EditorState.readOnly.of(readOnly), EditorView.editable.of(!readOnly), ...focus];
+  return [EditorState.readOnly.of(readOnly), EditorView.editable.of(!readOnly)];
 }
 
 function diagnostics(state: EditorState, findings: Finding[]): Diagnostic[] {

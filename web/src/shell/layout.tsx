@@ -44,7 +44,7 @@ export function Layout() {
             </li>
           ))}
         </ul>
-        <button type="button" className="sidebar-search" onClick={() => setPalette(true)}>
+        <button type="button" className="sidebar-search" aria-label="Search runs and commands" onClick={() => setPalette(true)}>
           <Icon name="search" />
           <span>Search</span>
           <kbd>Ctrl K</kbd>
