@@ -53,6 +53,10 @@ deny:
 demo:
     cargo run -p ralph -- demo
 
+# Serve the dashboard with hot reload; RALPH_DEV_SERVER is the address of a running server
+web:
+    cd web && npm ci --no-audit --no-fund --ignore-scripts && npx vite
+
 # Measure the overhead of an iteration, and the parts of the core that could become slow
 bench:
     bench/iteration

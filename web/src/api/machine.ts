@@ -205,3 +205,19 @@ export function useRemoveOrphan(run: string) {
     onSettled: () => client.invalidateQueries(),
   });
 }
+
+export function usePreflight() {
+  return useOperation((request: Schemas["PreflightRequest"]) => body(api.POST("/api/v1/preflight", { body: request })));
+}
+
+export function useBuildImage() {
+  return useOperation(() => body(api.POST("/api/v1/images/build", { body: {} })));
+}
+
+export function usePullImage() {
+  return useOperation(() => body(api.POST("/api/v1/images/pull", { body: {} })));
+}
+
+export function useCancelOperation() {
+  return useOperation((id: string) => body(api.DELETE("/api/v1/operations/{id}", { params: { path: { id } } })));
+}

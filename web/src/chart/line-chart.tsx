@@ -37,12 +37,15 @@ export default function LineChart({ title, summary, x, series, format, max, onPi
       ticks: { stroke: color("--line"), width: 1 },
       font: "11px system-ui, sans-serif",
     };
+    // Without the pointer the legend shows the last values.
+    const showLast = (shown: uPlot) => shown.setLegend({ idx: x.length - 1 });
     const plot = new uPlot(
       {
         width: Math.max(element.clientWidth, 120),
         height: HEIGHT,
         scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, max ?? (high > 0 ? high * 1.1 : 1)] } },
         legend: { live: true },
+        hooks: { ready: [showLast] },
         cursor: { y: false, drag: { x: false, y: false } },
         axes: [
           { ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200], space: 40 },
@@ -68,10 +71,7 @@ export default function LineChart({ title, summary, x, series, format, max, onPi
       [x, ...series.map((one) => one.values)],
       element,
     );
-    // Without the pointer the legend shows the last values.
-    const showLast = () => plot.setLegend({ idx: x.length - 1 });
-    showLast();
-    plot.over.addEventListener("mouseleave", showLast);
+    plot.over.addEventListener("mouseleave", () => showLast(plot));
     const onClick = () => {
       const index = plot.cursor.idx;
       if (index !== null && index !== undefined && x[index] !== undefined) pick.current?.(x[index]);

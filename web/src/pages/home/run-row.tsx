@@ -87,7 +87,7 @@ export function RunRow({ run }: { run: ListedRun }) {
 /** The largest used share of a budget: the one that ends the run first. */
 function spent({ budgets }: ListedRun): { name: string; share: number } | undefined {
   if (!budgets) return undefined;
-  const names = { iterations: "iterations", cost_usd: "cost", wall_time_seconds: "time", tokens: "tokens" } as const;
+  const names = { iterations: "Iterations", cost_usd: "Cost", wall_time_seconds: "Active time", tokens: "Tokens" } as const;
   const shares = (Object.keys(names) as (keyof typeof names)[]).flatMap((key) => {
     const { used, limit } = budgets[key];
     return limit ? [{ name: names[key], share: Math.min(1, used / limit) }] : [];
@@ -96,7 +96,7 @@ function spent({ budgets }: ListedRun): { name: string; share: number } | undefi
 }
 
 function Share({ used }: { used: { name: string; share: number } | undefined }) {
-  return <div className="run-share">{used && <Meter label={`Budget of ${used.name}`} used={used.share * 100} limit={100} format={(value) => `${Math.round(value)} %`} brief />}</div>;
+  return <div className="run-share">{used && <Meter label={used.name} used={used.share * 100} limit={100} format={(value) => `${Math.round(value)} %`} brief />}</div>;
 }
 
 /** Only addresses of the web become links: an address comes from a source host. */

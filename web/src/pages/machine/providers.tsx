@@ -1,14 +1,11 @@
-import { useImages, useOperations, useSelftest } from "../../api/machine";
-import type { components } from "../../api/schema";
+import { useBuildImage, useImages, useOperations, usePullImage, useSelftest } from "../../api/machine";
 import { toastError } from "../../shell/toast";
 import { Button } from "../../ui/button";
 import { Card, Empty } from "../../ui/card";
 import { ErrorBox } from "../../ui/error-box";
 import { bytes } from "../../ui/format";
-import { Icon } from "../../ui/icon";
 import { Badge } from "../../ui/status";
-
-type Operation = components["schemas"]["Operation"];
+import { OperationEntry } from "./operation-entry";
 
 const providers = [
   { provider: "docker", text: "A container without a network interface and without credentials" },
@@ -49,52 +46,25 @@ export function Providers() {
   );
 }
 
-const states = {
-  running: { tone: "busy", icon: "working" },
-  succeeded: { tone: "good", icon: "success" },
-  failed: { tone: "bad", icon: "failure" },
-  cancelled: { tone: "calm", icon: "stop" },
-} as const;
-
-const checkIcons = { pass: "success", fail: "failure", not_run: "pending" } as const;
-
-function OperationEntry({ operation }: { operation: Operation }) {
-  return (
-    <li className="stack tight">
-      <span className="row wrap">
-        <Badge {...states[operation.state]} text={operation.state} />
-        <strong>{operation.kind.replaceAll("_", " ")}</strong>
-      </span>
-      {operation.problem && (
-        <p className="notice bad raw">
-          {operation.problem.what} — {operation.problem.why} — {operation.problem.fix}
-        </p>
-      )}
-      <ul className="stack tight small">
-        {operation.checks.map((check) => (
-          <li key={check.name} className="row wrap">
-            <Icon name={checkIcons[check.status]} size={14} />
-            <span className="visually-hidden">{check.status.replaceAll("_", " ")}</span>
-            <span>{check.name}</span>
-            <span className="muted raw">{check.detail}</span>
-            {check.problems.map((problem) => (
-              <span key={problem.what} className="raw">
-                {problem.what} — {problem.fix}
-              </span>
-            ))}
-          </li>
-        ))}
-      </ul>
-      {operation.log.length > 0 && operation.state === "running" && <pre className="output">{operation.log.join("\n")}</pre>}
-    </li>
-  );
-}
-
 function Images() {
   const query = useImages();
   const images = query.data ? [query.data] : [];
+  const build = useBuildImage();
+  const pull = usePullImage();
   return (
-    <Card title="Images">
+    <Card
+      title="Images"
+      aside={
+        <>
+          <Button busy={build.isPending} onClick={() => build.mutate(undefined, { onError: toastError })}>
+            Build
+          </Button>
+          <Button icon="download" busy={pull.isPending} onClick={() => pull.mutate(undefined, { onError: toastError })}>
+            Pull
+          </Button>
+        </>
+      }
+    >
       {query.isError && <ErrorBox error={query.error} />}
       {query.isSuccess && images.length === 0 && <Empty icon="disk" title="No image is configured." />}
       <ul className="stack">

@@ -9,6 +9,7 @@ import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
 import { ErrorBox } from "../../ui/error-box";
 import { Select, TextArea, TextField } from "../../ui/field";
+import { Preflight } from "./preflight";
 import { PlanView } from "./plan-view";
 import { ProjectFacts } from "./project-facts";
 import { QuestionBox, type Answer } from "./question-box";
@@ -148,6 +149,7 @@ export default function NewRun() {
               )}
             </div>
           </Card>
+          {choice.kind === "file" && <Preflight choice={choice} forbidden={missing} />}
           {question && (
             <QuestionBox
               problem={question}

@@ -24,32 +24,34 @@ export default function Charts({ run, iterations }: { run: Run; iterations: Iter
   const last = iterations.at(-1);
   return (
     <Card title={`Iterations (${iterations.length})`}>
-      <div className="charts">
-        <LineChart title="Cost so far" summary={`${usd(run.cost_usd)} after ${iterations.length}`} x={data.x} series={data.cost} format={usd} onPick={open} />
-        <LineChart
-          title="Loop score"
-          summary={last?.evidence.join("; ") || "no sign of circling"}
-          x={data.x}
-          series={data.score}
-          format={score}
-          max={1}
-          onPick={open}
-        />
-        <LineChart title="Tests" summary="passed and failed tests of each iteration" x={data.x} series={data.tests} format={whole} onPick={open} />
-        <LineChart title="Duration" summary="seconds of each iteration" x={data.x} series={data.duration} format={duration} onPick={open} />
-      </div>
-      {last && last.evidence.length > 0 && (
-        <div className="stack tight">
-          <h3>Evidence for the last loop score</h3>
-          <ul className="small">
-            {last.evidence.map((line) => (
-              <li key={line} className="raw">
-                {line}
-              </li>
-            ))}
-          </ul>
+      <div className="stack">
+        <div className="charts">
+          <LineChart title="Cost so far" summary={`${usd(run.cost_usd)} after ${iterations.length}`} x={data.x} series={data.cost} format={usd} onPick={open} />
+          <LineChart
+            title="Loop score"
+            summary={last?.evidence.join("; ") || "no sign of circling"}
+            x={data.x}
+            series={data.score}
+            format={score}
+            max={1}
+            onPick={open}
+          />
+          <LineChart title="Tests" summary="passed and failed tests of each iteration" x={data.x} series={data.tests} format={whole} onPick={open} />
+          <LineChart title="Duration" summary="seconds of each iteration" x={data.x} series={data.duration} format={duration} onPick={open} />
         </div>
-      )}
+        {last && last.evidence.length > 0 && (
+          <div className="stack tight">
+            <h3>Evidence for the last loop score</h3>
+            <ul className="small">
+              {last.evidence.map((line) => (
+                <li key={line} className="raw">
+                  {line}
+                </li>
+              ))}
+            </ul>
+          </div>
+        )}
+      </div>
     </Card>
   );
 }
