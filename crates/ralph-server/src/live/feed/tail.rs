@@ -57,7 +57,7 @@ impl FeedTail {
     pub(in crate::live) fn new(index: RunIndex, redactor: Redactor) -> Self {
         let head = index.feed_head().borrow().clone();
         Self {
-            frames: Mutex::new(InstanceFrames::new(head)),
+            frames: Mutex::new(InstanceFrames::new(&head)),
             index,
             redactor,
             older: Semaphore::new(1),
@@ -115,7 +115,7 @@ impl FeedTail {
                 (frames.end(), frames.kept.head().1)
             };
             if from.instance != head.instance {
-                self.restart(head);
+                self.restart(&head);
                 continue;
             }
             if from.point.entry >= head.position {
@@ -127,7 +127,7 @@ impl FeedTail {
                     lock(&self.frames).kept.push(batch);
                     self.publish();
                 }
-                None => self.restart(head),
+                None => self.restart(&head),
             }
         }
     }
@@ -255,7 +255,7 @@ impl FeedTail {
     }
 
     /// Continues at the head: the readers notice that their positions have no meaning any more.
-    fn restart(&self, head: FeedPosition) {
+    fn restart(&self, head: &FeedPosition) {
         *lock(&self.frames) = InstanceFrames::new(head);
         lock(&self.offsets).clear();
         self.publish();
@@ -267,8 +267,8 @@ impl FeedTail {
 }
 
 impl InstanceFrames {
-    fn new(head: FeedPosition) -> Self {
-        let StreamCursor { instance, point } = StreamCursor::head(&head);
+    fn new(head: &FeedPosition) -> Self {
+        let StreamCursor { instance, point } = StreamCursor::head(head);
         Self {
             instance,
             kept: KeptFrames::new(point, 0),
