@@ -32,13 +32,9 @@ pub(super) fn command_for_flags(arguments: Vec<OsString>) -> Vec<OsString> {
             "--issue" => number = Some(value.or_else(|| words.next().cloned())),
             _ => {
                 rest.push(word.clone());
-                let has_value = FLAGS.contains(&(flag, true));
-                rest.extend(
-                    words
-                        .next()
-                        .filter(|_| has_value && value.is_none())
-                        .cloned(),
-                );
+                if value.is_none() && FLAGS.contains(&(flag, true)) {
+                    rest.extend(words.next().cloned());
+                }
             }
         }
     }
@@ -86,6 +82,16 @@ mod tests {
             (
                 "--poll --interval 1m --timeout=4h",
                 "poll --interval 1m --timeout=4h",
+            ),
+            ("--rebuild --poll", "poll --rebuild"),
+            ("--timeout=4h --json --poll", "poll --timeout=4h --json"),
+            (
+                "--poll --rebuild --timeout 4h",
+                "poll --rebuild --timeout 4h",
+            ),
+            (
+                "--push --rebuild --issue 24 --json",
+                "issue 24 --push --rebuild --json",
             ),
             // Rejected by the commands.
             ("--issue", "issue"),
