@@ -66,7 +66,7 @@ pub(super) async fn run(args: AdoptArgs, context: &Context) -> Result<ExitCode, 
         let tone = Tone::Warn;
         let lines = unapproved
             .iter()
-            .map(|part| field_line("", "").span(tone, part));
+            .map(|part| field_line("", "").wrapped(tone, part));
         output.print_lines(&lines.collect::<Vec<_>>())?;
     }
     require_confirmation(&id, &unapproved, args.yes)?;
@@ -163,7 +163,7 @@ fn contract_lines(contract: &AdoptedContract, is_saved: bool) -> Vec<StyledLine>
         "it is not the task file here, and the agent could write it: read it before you confirm"
     };
     let tone = if *is_known { Tone::Plain } else { Tone::Warn };
-    lines.push(field_line("", "").span(tone, origin));
+    lines.push(field_line("", "").wrapped(tone, origin));
     let title = task.title.as_deref().unwrap_or_default();
     lines.push(field_line("title", title));
     lines.push(field_line("tests", &test_command(task)));

@@ -174,7 +174,8 @@ impl StyledLine {
     }
 
     fn render_body(&self, colour: Colour, width: Option<usize>) -> String {
-        let Some((tone, text)) = &self.wrapped else {
+        let wrapped = self.wrapped.as_ref();
+        let Some((tone, text)) = wrapped.filter(|(_, text)| !text.is_empty()) else {
             return match width {
                 Some(width) if self.is_continued(width) => self.render_continued(colour, width),
                 Some(_) | None => self.render_left(colour, width),
@@ -344,6 +345,12 @@ mod tests {
         assert_eq!(cut, "  pull request #1 of a …");
         let wide = "  pull request #1 of a long title (merged)";
         assert_eq!(line.render(Colour::Unused, Some(42)), wide);
+        let without_value = StyledLine::from_text("  name     ").wrapped(Tone::Plain, "");
+        let with_text = without_value.span(Tone::Warn, "read it before you confirm");
+        assert_eq!(
+            with_text.render(Colour::Unused, Some(24)),
+            "  name     read it\n    before you confirm"
+        );
         let address = StyledLine::from_text("at file:///a/very/long/path");
         assert_eq!(
             address.render(Colour::Unused, Some(12)),
