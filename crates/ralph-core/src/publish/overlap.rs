@@ -28,6 +28,16 @@ pub struct PullOverlap {
     pub changed: usize,
 }
 
+impl PullOverlap {
+    /// Describes the shared part of the run's files, such as `2 of the 3 files`.
+    pub fn shared_part(&self) -> String {
+        match self.changed {
+            1 => "the only file".to_owned(),
+            changed => format!("{} of the {changed} files", self.shared),
+        }
+    }
+}
+
 /// The branches of a run's pull request.
 #[derive(Debug, Clone, Copy)]
 pub struct RunBranches<'a> {

@@ -404,7 +404,7 @@ async fn an_overlap_is_reported_once_or_pauses_once() {
     );
     assert_eq!(fixture.events_of(&["overlap_found"]).len(), 1);
     let body = host.last_draft().body;
-    let line = "- overlap: pull request 9 changes 1 of the 1 files of this branch: `a.txt`\n";
+    let line = "- overlap: pull request 9 changes the only file of this branch: `a.txt`\n";
     assert!(body.contains(line), "{body}");
 
     let mut pause = policy(true);

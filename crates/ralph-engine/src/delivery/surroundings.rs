@@ -163,15 +163,15 @@ pub(super) fn describe_overlap(overlap: &PullOverlap) -> String {
         number,
         files,
         shared,
-        changed,
         ..
     } = overlap;
+    let part = overlap.shared_part();
     let more = match shared.saturating_sub(files.len()) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     format!(
-        "pull request {number} changes {shared} of the {changed} files of this branch: `{}`{more}",
+        "pull request {number} changes {part} of this branch: `{}`{more}",
         files.join("`, `")
     )
 }

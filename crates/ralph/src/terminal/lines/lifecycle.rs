@@ -497,7 +497,8 @@ fn result_steps(state: &RunState) -> Vec<String> {
         return Vec::new();
     }
     let mut steps = vec![format!("`ralph diff {run}` shows the changes")];
-    if state.status == RunStatus::Succeeded {
+    // A pull request on a source host is merged there.
+    if state.status == RunStatus::Succeeded && state.plan.remote_repository().is_none() {
         let base = &state.plan.base_branch;
         steps.push(format!("`ralph merge {run}` merges them into `{base}`"));
     }

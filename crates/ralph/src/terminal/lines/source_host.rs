@@ -91,8 +91,10 @@ fn outcome_text(outcome: CiOutcome, failed: &[String]) -> String {
 
 fn overlap_text(overlap: &PullOverlap) -> String {
     format!(
-        "pull request #{} changes {} of the {} files of this branch: {}",
-        overlap.number, overlap.shared, overlap.changed, overlap.url
+        "pull request #{} changes {} of this branch: {}",
+        overlap.number,
+        overlap.shared_part(),
+        overlap.url
     )
 }
 

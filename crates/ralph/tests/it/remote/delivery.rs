@@ -162,7 +162,8 @@ fn a_lost_repository_of_a_run_is_fetched_again() {
 #[test]
 fn a_run_on_github_is_merged_and_closed_there() {
     let remote = RemoteProject::new().change(|project| project.script(&[finish()]));
-    remote.run().expect(0);
+    let ended = remote.run().expect(0).stdout;
+    assert!(!ended.contains("`ralph merge"), "{ended}");
     let project = &remote.project;
     let merged = project.ralph(&["merge", "last"]).expect(2);
     let error = "its repository is on 127.0.0.1, where reviews and branch rules apply";
