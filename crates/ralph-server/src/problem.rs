@@ -15,6 +15,10 @@ use utoipa::ToSchema;
 
 use crate::supervisor::StartQuestion;
 
+/// The credential of programs, which a response with the status 401 names.
+pub(crate) const AUTHENTICATION_SCHEME: HeaderValue =
+    HeaderValue::from_static("Bearer realm=\"ralph\"");
+
 /// The content type of problem details.
 pub(crate) const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
@@ -149,8 +153,7 @@ impl IntoResponse for Problem {
             headers.insert(header::RETRY_AFTER, wait.as_secs().max(1).into());
         }
         if self.status == StatusCode::UNAUTHORIZED.as_u16() {
-            let scheme = HeaderValue::from_static("Bearer realm=\"ralph\"");
-            headers.insert(header::WWW_AUTHENTICATE, scheme);
+            headers.insert(header::WWW_AUTHENTICATE, AUTHENTICATION_SCHEME);
         }
         response.extensions_mut().insert(self);
         response

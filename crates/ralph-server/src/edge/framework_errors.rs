@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use http_body_util::{BodyExt as _, Limited};
 use ralph_core::secret::Redactor;
 
+use crate::pages::ErrorPage;
 use crate::problem::Problem;
 
 /// The size of an error's text, in bytes.
@@ -23,11 +24,12 @@ pub(super) struct ErrorCompletion {
 }
 
 impl ErrorCompletion {
-    /// Adds the id of the request to an error, and removes secrets and directories from it. Other
-    /// responses stay the same.
+    /// Adds the id of the request to an error, and removes secrets and directories from it. Pages and
+    /// responses that are no errors stay the same.
     pub(super) async fn complete(&self, response: Response, request_id: &str) -> Response {
         let status = response.status();
-        if !(status.is_client_error() || status.is_server_error()) {
+        let is_page = response.extensions().get::<ErrorPage>().is_some();
+        if is_page || !(status.is_client_error() || status.is_server_error()) {
             return response;
         }
         let (mut parts, body) = response.into_parts();

@@ -20,6 +20,7 @@ use super::response_headers::{TransportSecurity, add_headers};
 use crate::auth::{RequestGuard, random_id};
 use crate::context::ServerContext;
 use crate::live::{CloseCode, LiveStreams, wants_websocket};
+use crate::pages::{opens_page, sign_in_page};
 use crate::problem::Problem;
 use crate::telemetry::{RouteLabel, ServerMetrics};
 
@@ -100,6 +101,9 @@ impl RequestService {
                     .refuse(request, CloseCode::NotSignedIn, "sign in first"));
             }
             discard_body(body).await;
+            if problem.status == StatusCode::UNAUTHORIZED && opens_page(&parts) {
+                return Ok(sign_in_page());
+            }
             return Err(problem);
         }
         let body = read_body(body).await?;

@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 
-use super::html::{accepts_html, message_page, page_response};
+use super::html::{accepts_html, page_response, unauthorized_page};
 use crate::auth::{ConnectionInfo, SignInError, client_address};
 use crate::context::ServerContext;
 use crate::problem::Problem;
@@ -40,7 +40,7 @@ pub(super) async fn page(
         return invalid_code(SignInError::Invalid, &parts);
     }
     let page = include_str!("login.html").replace("{code}", &code);
-    page_response(StatusCode::OK, page)
+    page_response(StatusCode::OK, "Sign in", &page)
 }
 
 /// Exchanges the code for a session.
@@ -96,8 +96,7 @@ fn missing_code() -> Response {
 
 fn invalid_code(error: SignInError, parts: &Parts) -> Response {
     if error == SignInError::Invalid && accepts_html(&parts.headers) {
-        let text = "Its code was used already, or it expired. <code>ralph serve --login</code> prints a new link.";
-        return message_page(StatusCode::UNAUTHORIZED, "This link is not valid", text);
+        return unauthorized_page("This link is not valid", include_str!("used_link.html"));
     }
     Problem::from(error).into_response()
 }

@@ -12,6 +12,8 @@ use axum::routing::get;
 
 use crate::context::ServerContext;
 
+pub(crate) use html::{ErrorPage, opens_page, sign_in_page};
+
 /// Returns the routes of the pages.
 pub(crate) fn routes() -> Router<ServerContext> {
     Router::new()

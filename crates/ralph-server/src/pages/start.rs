@@ -7,5 +7,5 @@ use super::html::page_response;
 
 /// Returns the start page.
 pub(super) fn page() -> Response {
-    page_response(StatusCode::OK, include_str!("start.html").to_owned())
+    page_response(StatusCode::OK, "ralph", include_str!("start.html"))
 }

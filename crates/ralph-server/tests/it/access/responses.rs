@@ -172,12 +172,50 @@ async fn every_response_protects_the_browser() {
     let code = link.split_once('?').unwrap().1.to_owned();
     let used = server.send(used.body(Full::from(code)).unwrap()).await;
     let used = used.expect(401);
-    assert_headers(&used, "used link");
-    assert!(
-        used.text().contains("ralph serve --login"),
-        "{}",
-        used.text()
-    );
+    assert_page(&used, "This link is not valid");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_without_a_session_gets_a_page_that_says_how_to_sign_in() {
+    let server = TestServer::start().await;
+    let open = async |path: &str, accept: &str| {
+        let request = server.bare_request(Method::GET, path);
+        let request = request.header("accept", accept);
+        let reply = server.send(request.body(Full::default()).unwrap()).await;
+        reply.expect(401)
+    };
+    let of_browsers = "text/html,application/xhtml+xml,*/*;q=0.8";
+    for path in ["/", "/runs/x/overview", "/nothing"] {
+        assert_page(&open(path, of_browsers).await, "Sign in to ralph");
+        assert_problem(&open(path, "*/*").await, &server, path);
+    }
+    for path in ["/api/v1/runs", "/api", "/metrics"] {
+        assert_problem(&open(path, of_browsers).await, &server, path);
+    }
+    let head = server.bare_request(Method::HEAD, "/");
+    let head = head.header("accept", of_browsers).body(Full::default());
+    let head = server.send(head.unwrap()).await.expect(401);
+    assert_eq!(head.body.len(), 0);
+    let form = server.bare_request(Method::POST, "/");
+    let form = form.header("accept", of_browsers).body(Full::default());
+    let form = server.send(form.unwrap()).await.expect(401);
+    assert_problem(&form, &server, "POST /");
+}
+
+/// Asserts a page for a browser that is not signed in.
+#[track_caller]
+fn assert_page(reply: &HttpReply, title: &str) {
+    assert_headers(reply, title);
+    assert_eq!(reply.header("content-type"), "text/html; charset=utf-8");
+    assert_eq!(reply.header("www-authenticate"), "Bearer realm=\"ralph\"");
+    assert!(reply.header("set-cookie").is_empty());
+    let policy = reply.header("content-security-policy");
+    assert!(policy.contains("style-src 'sha256-"), "{policy}");
+    assert!(policy.contains("script-src 'none'"), "{policy}");
+    let text = reply.text();
+    for part in [&*format!("<h1>{title}</h1>"), "ralph serve --login"] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
