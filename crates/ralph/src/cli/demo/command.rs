@@ -9,6 +9,7 @@ use ralph_app::planning::{self, PlanPurpose};
 use ralph_app::runs::{RunStart, UnfinishedRunPolicy};
 use ralph_core::id::RunId;
 use ralph_core::image::ImageEffort;
+use ralph_server::has_dashboard;
 
 use super::location::DemoLocation;
 use super::project::SLUG;
@@ -38,7 +39,7 @@ pub(in crate::cli) struct DemoArgs {
 impl DemoArgs {
     /// Returns whether the dashboard is served. A script that reads the output expects an end.
     fn serves(&self) -> bool {
-        self.serve || (!self.no_serve && io::stdout().is_terminal())
+        self.serve || (!self.no_serve && io::stdout().is_terminal() && has_dashboard())
     }
 }
 
@@ -57,10 +58,12 @@ async fn run_demo(args: DemoArgs, context: Context) -> Result<ExitCode, AppError
         return Ok(code);
     }
     if !serves {
-        print(
-            &context,
-            "`ralph demo --serve` also shows this run and three others in a browser.\n",
-        )?;
+        let more = if has_dashboard() {
+            "`ralph demo --serve` also shows this run and three others in a browser.\n"
+        } else {
+            "This build has no dashboard: it was made without Node 20 or newer.\n"
+        };
+        print(&context, more)?;
         return Ok(code);
     }
     served_runs::serve(&location, port, context).await
