@@ -49,13 +49,19 @@ docs:
 deny:
     scripts/test deny
 
-# Run the offline demo: a fixture task, a scripted model, no account
+# Serve the dashboard with hot reload, for the running `ralph serve` at this address
+web server="http://127.0.0.1:8000":
+    [ -d web/node_modules ] || (cd web && npm ci --no-audit --no-fund --ignore-scripts)
+    @echo "Open the login link of the server with the port 5173: http://127.0.0.1:5173/login?code=…"
+    cd web && RALPH_DEV_SERVER={{ server }} node_modules/.bin/vite --host 127.0.0.1
+
+# Take the pictures of the dashboard for the README
+screenshots:
+    scripts/screenshots
+
+# Run the offline demo: small tasks, scripted models, no account, and the dashboard
 demo:
     cargo run -p ralph -- demo
-
-# Serve the dashboard with hot reload; RALPH_DEV_SERVER is the address of a running server
-web:
-    cd web && npm ci --no-audit --no-fund --ignore-scripts && npx vite
 
 # Measure the overhead of an iteration, and the parts of the core that could become slow
 bench:
