@@ -3326,6 +3326,8 @@ export interface components {
             profile?: string | null;
             repo: string;
             task_file: string;
+            /** @description The telemetry of all sessions of agents, if they sent any. */
+            telemetry?: Record<string, never>;
             tests?: components["schemas"]["TestCount"] | null;
             title: string;
             verified?: components["schemas"]["VerifiedCommit"] | null;
@@ -3382,6 +3384,8 @@ export interface components {
             /** @description How a run whose directory was lost was rebuilt. */
             origin?: string | null;
             pr?: components["schemas"]["PullRequestSummary"] | null;
+            /** @description The position in the queue of the running server. */
+            queue_position?: number | null;
             /** @description The reason for the status, if there is one. */
             reason?: string | null;
             sandbox?: string | null;
