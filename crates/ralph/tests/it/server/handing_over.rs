@@ -144,6 +144,24 @@ fn a_paused_run_is_resumed_here_with_local() {
 }
 
 #[test]
+fn a_question_is_asked_before_the_run_is_handed_over() {
+    let project = Project::new().script(&[actions(&[control("pause", "why?")]), finish()]);
+    project.run().expect(11);
+    let (server, pid) = serve(&project);
+    let model = project.model();
+    let question = ("Continue it? [Y/n]", "y\n");
+    let Some(shown) = project.on_terminal(&["run", "--model", &model], question) else {
+        println!("skipped: there is no program `script`");
+        return;
+    };
+    assert_eq!(shown.code, 0, "{}", shown.stdout);
+    assert!(shown.stdout.contains("succeeded"), "{}", shown.stdout);
+    let opened = openers(&project);
+    assert_eq!((opened.len(), opened[1]), (2, pid));
+    end(server);
+}
+
+#[test]
 fn a_refused_run_is_refused_like_without_a_server() {
     let project = Project::new().script(&[finish()]);
     let (server, _) = serve(&project);
