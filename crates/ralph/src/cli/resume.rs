@@ -4,6 +4,7 @@ use clap::Args;
 use ralph_app::AppError;
 use ralph_app::issues::follow_issue;
 use ralph_app::runs::{ResumeOutcome, prepare_resume};
+use ralph_core::state::RunState;
 
 use super::context::Context;
 use super::detach::{self, DetachArgs, ProcessPlace};
@@ -42,7 +43,9 @@ pub(super) async fn resume(
     let app = &context.app;
     let dir = app.find_run(&run.run)?;
     if !dir.is_held() {
-        if let Some(server) = server_use.find(app).await? {
+        if can_continue(&dir.state()?)
+            && let Some(server) = server_use.find(app).await?
+        {
             let display = Display {
                 place,
                 is_json,
@@ -66,4 +69,9 @@ pub(super) async fn resume(
             Box::pin(drive(run, mode)).await
         }
     }
+}
+
+/// Returns whether a run can continue. Otherwise the refusal needs no server.
+fn can_continue(state: &RunState) -> bool {
+    !state.discarded && (!state.status.is_final() || state.may_continue)
 }

@@ -177,6 +177,10 @@ fn a_refused_run_is_refused_like_without_a_server() {
         assert!(!local.stderr.is_empty(), "{args:?}: {local:?}");
     }
     assert!(!project.home().join("runs").exists(), "a run was created");
+    project.run().expect(0);
+    let handed_over = project.ralph(&["resume"]).expect(1);
+    let local = project.ralph(&["resume", "--local"]).expect(1);
+    assert_eq!(handed_over.stderr, local.stderr);
     end(server);
 }
 
