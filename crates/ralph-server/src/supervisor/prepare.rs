@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ralph_app::issues::follow_issue;
 use ralph_app::new_task;
 use ralph_app::planning::{self, RunRequest};
 use ralph_app::runs::{
@@ -137,7 +138,13 @@ async fn prepare_with(
 
 async fn resume_unfinished(run: &RunId, app: &App) -> Result<PreparedStart, AppError> {
     match Box::pin(prepare_resume(run.as_str(), app)).await? {
-        ResumeOutcome::Ready(run) => Ok(PreparedStart { run, is_new: false }),
+        ResumeOutcome::Ready(run) => {
+            let run = Box::pin(follow_issue(*run, app)).await;
+            Ok(PreparedStart {
+                run: Box::new(run),
+                is_new: false,
+            })
+        }
         ResumeOutcome::Sent(_) => Err(AppError::runtime(
             format!("run `{run}` of this task is under way"),
             "another process works on it",

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::thread;
 
+use ralph_app::issues::follow_issue;
 use ralph_app::runs::{ReadyRun, ResumeOutcome, UnattendedPause, pause_unattended, prepare_resume};
 use ralph_app::steering::SteerReport;
 use ralph_app::{App, AppError};
@@ -41,7 +42,10 @@ pub(super) async fn prepare_continuation(
     app: &App,
 ) -> Result<Prepared<Continuation>, AppError> {
     Ok(match Box::pin(prepare_resume(run.as_str(), app)).await? {
-        ResumeOutcome::Ready(ready) => Prepared::Run(ready, Continuation::Started(run.clone())),
+        ResumeOutcome::Ready(ready) => {
+            let ready = Box::pin(follow_issue(*ready, app)).await;
+            Prepared::Run(Box::new(ready), Continuation::Started(run.clone()))
+        }
         ResumeOutcome::Sent(report) => Prepared::Done(Continuation::Sent(report)),
     })
 }

@@ -1,11 +1,14 @@
 //! From the first label of an issue to the last, with checks on GitHub that fail first.
 
+use std::time::{Duration, Instant};
+
 use ralph_test::{FakeCheck, FakeIssue};
 use serde_json::Value;
 
 use super::fixture::{DILIGENT, IssueTest, TWO_STEPS};
 use crate::project::{LiveRun, actions, claiming, commit, run, write};
 use crate::remote::{assert_no_token_in, token};
+use crate::server::fixture::RunningServer;
 
 /// Repairs what the log of a failed job names, and otherwise works on the steps.
 const REPAIRING: &str = r"
@@ -154,6 +157,30 @@ fn a_process_that_died_while_it_waited_for_checks_waits_again() {
     assert_eq!(project.events("verify_started").len(), verified);
     assert_eq!(test.status(1), "status:done");
     assert!(!pull(&test).pull.unwrap().is_draft);
+}
+
+#[test]
+fn a_server_updates_the_issue_of_a_run_that_it_continues() {
+    let test = checked(DILIGENT);
+    let number = test.ready(TWO_STEPS).to_string();
+    let project = &test.remote.project;
+    let live = project.spawn(&["issue", &number]);
+    let commit = wait_for_checks(&live, &test, None);
+    live.signal(rustix::process::Signal::INT);
+    live.wait().expect(130);
+    pass(&test, &commit);
+    let server = RunningServer::start(project.command(&["serve", "--port", "0"]));
+    let shown = project.ralph(&["resume", "last"]).expect(0);
+    assert!(shown.stdout.starts_with("the server (pid "), "{shown:?}");
+    // The server writes to the issue after the end of the run.
+    let start = Instant::now();
+    while test.status(1) != "status:done" {
+        let elapsed = start.elapsed();
+        assert!(elapsed < Duration::from_mins(3), "{}", test.status(1));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let ended = server.end_with(rustix::process::Signal::TERM);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
 #[test]

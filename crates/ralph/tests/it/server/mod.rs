@@ -4,7 +4,7 @@ mod api_client;
 mod crash_loops;
 mod demo;
 mod endings;
-mod fixture;
+pub(crate) mod fixture;
 mod full_disk;
 mod handing_over;
 mod kills;
