@@ -1,6 +1,6 @@
 //! `ralph run`: plans a run and works on it, or continues the task's unfinished run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
@@ -148,22 +148,8 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
     }
     let request = confirm_sandbox(request, &task, questions).await?;
     require_approval(&request, (&file, &task), ApprovalMode::Require, questions).await?;
-    if let Some(server) = args.detach.server_use().find(app).await? {
-        let new = NewRun {
-            request: &request,
-            file: &file,
-            effort: args.effort(),
-            is_new: args.unfinished_run.new,
-        };
-        return Box::pin(hand_over::start(&server, new, args.display(place, context))).await;
-    }
-    if place == ProcessPlace::NewBackground {
-        let mut arguments = detach::detached_arguments(context.arguments());
-        if let Some(confirmed) = request.sandbox.filter(|_| args.sandbox.is_none()) {
-            // The background process cannot ask the user again.
-            arguments.push(format!("--sandbox={confirmed}").into());
-        }
-        return detach::start_in_background(arguments, args.json, context).await;
+    if let Some(code) = start_elsewhere(&args, (&request, &file), place, context).await? {
+        return Ok(code);
     }
     let planned = Box::pin(plan_start(&request, (file, task), app)).await?;
     let start = RunStart {
@@ -181,6 +167,36 @@ pub(super) async fn run(args: RunArgs, context: &Context) -> Result<ExitCode, Ap
         detach::report_start(&run)?;
     }
     Box::pin(drive(run, mode)).await
+}
+
+/// Hands the run to the running server, or starts the background process. Returns none if this process
+/// works on the run.
+async fn start_elsewhere(
+    args: &RunArgs,
+    (request, file): (&RunRequest, &Path),
+    place: ProcessPlace,
+    context: &Context,
+) -> Result<Option<ExitCode>, AppError> {
+    if let Some(server) = args.detach.server_use().find(&context.app).await? {
+        let new = NewRun {
+            request,
+            file,
+            effort: args.effort(),
+            is_new: args.unfinished_run.new,
+        };
+        let started = Box::pin(hand_over::start(&server, new, args.display(place, context)));
+        return Ok(Some(started.await?));
+    }
+    if place != ProcessPlace::NewBackground {
+        return Ok(None);
+    }
+    let mut arguments = detach::detached_arguments(context.arguments());
+    if let Some(confirmed) = request.sandbox.as_ref().filter(|_| args.sandbox.is_none()) {
+        // The background process cannot ask the user again.
+        arguments.push(format!("--sandbox={confirmed}").into());
+    }
+    let started = detach::start_in_background(arguments, args.json, context).await?;
+    Ok(Some(started))
 }
 
 /// Returns the request of the arguments. For a sentence, its task file is written first.

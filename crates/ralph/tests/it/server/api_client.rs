@@ -47,9 +47,10 @@ impl ApiClient {
             "Content-Type: application/json".to_owned(),
         ];
         headers.extend(key.map(|key| format!("Idempotency-Key: {key}")));
-        let body = match body {
-            Value::Null => String::new(),
-            body => body.to_string(),
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
         };
         send(host, (method, path), &headers, &body)
     }
