@@ -56,10 +56,15 @@ async function longRun() {
         .replace("max_iterations: 10", `max_iterations: ${ITERATIONS + 2}`)
         .replace("max_wall_time_minutes: 5", "max_wall_time_minutes: 60")
         .replace("max_tokens_total: 100000", "max_tokens_total: 100000000")
-        .replace(/test_command: .*/, "max_consecutive_gutter: 1000\nmin_net_lines: 1\ntest_command: \"test -e part-1.txt\""),
+        .replace(/test_command: .*/, "test_command: \"test -e part-1.txt\""),
   });
   const write = `seq -f 'line %.0f of a long log, as commands and agents write it' 1 ${LINES}; ${repository.waits}`;
-  const step = (number) => reply(`Write part ${number}`, [{ type: "write", path: `part-${number}.txt`, content: `a${number}\nb${number}\nc${number}\nd${number}\n` }]);
+  // Without a commit in each iteration the run would be circling.
+  const step = (number) =>
+    reply(`Write part ${number}`, [
+      { type: "write", path: `part-${number}.txt`, content: `a${number}\nb${number}\nc${number}\nd${number}\n` },
+      { type: "commit", message: `Add part ${number}`, paths: [`part-${number}.txt`] },
+    ]);
   repository.script([...Array.from({ length: ITERATIONS }, (_, index) => step(index + 1)), reply("Write", [command(write)])]);
   const { page, context } = await openPage(server, { state });
   const id = await startRun(page, server, repository);

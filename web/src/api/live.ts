@@ -25,6 +25,14 @@ export function onFrames(listener: (frames: Frame[]) => void): () => void {
   return () => frameListeners.delete(listener);
 }
 
+const ignored = new Set<string>();
+
+/** Events of an ignored run refresh nothing. */
+export function ignoreRun(run: string, isIgnored: boolean): void {
+  if (isIgnored) ignored.add(run);
+  else ignored.delete(run);
+}
+
 /** The shortest time between two requests for the same data. */
 const REFRESH_MS = 400;
 /** The interval of requests while there is no stream. */
@@ -65,7 +73,7 @@ export function startLive(client: QueryClient): () => void {
         // Events before this frame may be missing in what was loaded.
         if (frame.type === "hello" && (frame.reset || cursor === "")) void client.invalidateQueries();
         if (frame.cursor) cursor = frame.cursor;
-        if (frame.run) changed.add(frame.run);
+        if (frame.run && !ignored.has(frame.run)) changed.add(frame.run);
       }
       if (changed.size > 0) timer ??= setTimeout(refresh, Math.max(0, refreshed + REFRESH_MS - performance.now()));
       for (const listener of frameListeners) listener(frames);

@@ -3,6 +3,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Finding } from "../editor/task-editor";
 import { api, body } from "./client";
+import { ignoreRun } from "./live";
 import { keys } from "./queries";
 import type { components } from "./schema";
 
@@ -59,10 +60,10 @@ export function useRemoveRun(id: string) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (force: boolean) => body(api.DELETE("/api/v1/runs/{id}", { params: { path: { id }, query: { force } } })),
-    onSuccess: () => {
-      client.removeQueries({ queryKey: keys.run(id) });
-      void client.invalidateQueries({ queryKey: keys.runs() });
-    },
+    // The events of the removal must not load what is gone while its page is still open.
+    onMutate: () => ignoreRun(id, true),
+    onError: () => ignoreRun(id, false),
+    onSuccess: () => client.invalidateQueries({ queryKey: keys.runs() }),
   });
 }
 

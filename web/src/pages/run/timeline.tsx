@@ -18,14 +18,14 @@ export default function Timeline({ run }: { run: Run }) {
   const query = useIterations(run.id);
   const { iteration } = useSearch({ strict: false }) as { iteration?: number };
   const iterations = [...(query.data?.iterations ?? [])].reverse();
-  const [open, setOpen] = useState<number | null>(iteration ?? null);
-  useEffect(() => {
-    if (iteration !== undefined) setOpen(iteration);
-  }, [iteration]);
   const newest = iterations[0]?.iteration;
+  // Without a choice of the user, the newest iteration is open, also when the next one starts.
+  const [picked, setPicked] = useState<number | null>(iteration ?? null);
+  const open = picked ?? newest ?? null;
+  const setOpen = (one: number) => setPicked(one === newest ? null : one);
   useEffect(() => {
-    if (iteration === undefined && newest !== undefined) setOpen((before) => before ?? newest);
-  }, [newest, iteration]);
+    if (iteration !== undefined) setPicked(iteration);
+  }, [iteration]);
   const box = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({
     count: iterations.length,
