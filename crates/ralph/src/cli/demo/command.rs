@@ -66,7 +66,7 @@ async fn run_demo(args: DemoArgs, context: Context) -> Result<ExitCode, AppError
         print(&context, more)?;
         return Ok(code);
     }
-    served_runs::serve(&location, port, context).await
+    Box::pin(served_runs::serve(&location, port, context)).await
 }
 
 /// Creates the project, runs its task and prints the locations of the results.

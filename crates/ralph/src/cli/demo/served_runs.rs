@@ -41,7 +41,8 @@ pub(super) async fn serve(
             report_start(project, start(project, location, &app).await, output);
         }
     };
-    let served = serve::serve_until_signal(server, signals, starting, output).await?;
+    let ended = serve::serve_until_signal(server, signals, starting, output);
+    let code = Box::pin(ended).await?;
     output.print_text(&format!(
         "The files of the demo are in {root}\n\
          \x20 RALPH_HOME={state} ralph serve   continues its runs\n\
@@ -49,7 +50,7 @@ pub(super) async fn serve(
         root = location.root(),
         state = location.state(),
     ))?;
-    Ok(served)
+    Ok(code)
 }
 
 /// Creates a project and hands its run to the server. Returns the id of the run.

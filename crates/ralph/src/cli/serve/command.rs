@@ -92,7 +92,7 @@ async fn serve(args: &ServeArgs, context: Context) -> Result<ExitCode, AppError>
             print_state(&app, output).await;
         }
     };
-    serve_until_signal(server, signals, printing, output).await
+    Box::pin(serve_until_signal(server, signals, printing, output)).await
 }
 
 /// Serves until a signal. `beside` runs at the same time; its end does not end the server.
