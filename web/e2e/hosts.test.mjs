@@ -46,7 +46,8 @@ browserTest(
       await remove.click();
       await page.waitForTimeout(500);
     }
-    assert.deepEqual(problems, []);
+    // The browser reports the refused removal.
+    assert.deepEqual(problems.filter((problem) => !problem.includes("409")), []);
   },
   { skip },
 );
