@@ -75,7 +75,7 @@ async fn read_lines(mut client: StreamClient) {
 
 /// Returns a number of the memory of this process; 0 on systems without `/proc`.
 fn memory_kib(name: &str) -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_else(|_| String::new());
     let line = status.lines().find(|line| line.starts_with(name));
     let number = line.and_then(|line| line.split_whitespace().nth(1));
     number.map_or(0, |number| number.parse().unwrap())
