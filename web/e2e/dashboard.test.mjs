@@ -67,7 +67,7 @@ browserTest("the keyboard finds runs and pages", async (openPage) => {
 });
 
 const parts = ["overview", "timeline", "logs", "task", "guidance", "diff", "evidence", "diagnostics", "sandbox"];
-const machine = ["providers", "agents", "models", "issues", "configuration", "sandboxes", "disk", "page"];
+const machine = ["providers", "agents", "models", "issues", "configuration", "sandboxes", "disk", "access", "page"];
 
 browserTest("no page has a serious fault for people with disabilities, in any theme or width", async (openPage) => {
   const paths = ["/", "/new", "/cost", ...parts.map((part) => `/runs/${run}/${part}`), ...machine.map((part) => `/machine/${part}`)];

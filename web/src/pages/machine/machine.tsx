@@ -1,6 +1,7 @@
 import { Link, useParams } from "@tanstack/react-router";
 import type { ComponentType } from "react";
 import { useTitle } from "../../shell/title";
+import { Access } from "./access";
 import { Agents } from "./agents";
 import { Configuration } from "./configuration";
 import { Disk } from "./disk";
@@ -18,6 +19,7 @@ const tabs: { id: string; text: string; view: ComponentType }[] = [
   { id: "configuration", text: "Configuration", view: Configuration },
   { id: "sandboxes", text: "Sandboxes", view: Sandboxes },
   { id: "disk", text: "Disk", view: Disk },
+  { id: "access", text: "Access", view: Access },
   { id: "page", text: "This page", view: Settings },
 ];
 
