@@ -270,7 +270,7 @@ mod tests {
                 .unwrap_err()
                 .to_string(),
             format!(
-                "`{}` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `github`, `ci`, `reviews`, `overlap`, `issues`, `monitoring`, `notify`",
+                "`{}` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `agent`, `model`, `git`, `github`, `ci`, `reviews`, `overlap`, `issues`, `monitoring`, `notify`",
                 path.display()
             )
         );

@@ -535,7 +535,7 @@ mod tests {
         for (text, expected) in [
             (
                 "[sandbx]\n",
-                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `model`, `git`, `github`, `ci`, `reviews`, `overlap`, `issues`, `monitoring`, `notify`",
+                "`ralph.toml` line 1, column 2: unknown field `sandbx`, expected one of `sandbox`, `agent`, `model`, `git`, `github`, `ci`, `reviews`, `overlap`, `issues`, `monitoring`, `notify`",
             ),
             (
                 "# a comment\n[git]\n  pr_bsae = 1\n",

@@ -20,15 +20,6 @@ pub enum AllowScope {
     Project,
 }
 
-/// The effect of an allowed host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AllowReport {
-    /// The effect on the run; `None` if it has ended.
-    pub effect: Option<String>,
-    /// The change in the project's file.
-    pub listed: Option<AllowedHost>,
-}
-
 /// Parses a host as the user writes it.
 pub fn parse_host(text: &str) -> Result<AllowlistEntry, AppError> {
     AllowlistEntry::parse(text).map_err(|error| {
@@ -40,38 +31,32 @@ pub fn parse_host(text: &str) -> Result<AllowlistEntry, AppError> {
     })
 }
 
-/// Allows the host for the run and, if wanted, in the file of the project that `project` works in. For
-/// a run that has ended, only the latter is possible.
-pub async fn allow_host(
+/// Allows a host for a run. Returns the effect; `None` if the run has ended and the host is for later
+/// runs.
+pub async fn allow_for_run(
     dir: &RunDir,
     host: &AllowlistEntry,
     scope: AllowScope,
-    (app, project): (&App, &App),
-) -> Result<AllowReport, AppError> {
-    let is_over = dir.state()?.status.is_final();
-    let effect = if is_over && scope == AllowScope::Project {
-        None
-    } else {
-        Some(allow_for_run(dir, host, app).await?)
-    };
-    let listed = match scope {
-        AllowScope::Run => None,
-        AllowScope::Project => {
-            let listed = allow_host_in_project(project.environment().working_dir(), host)?;
-            approve_host(host, project)?;
-            Some(listed)
-        }
-    };
-    Ok(AllowReport { effect, listed })
-}
-
-async fn allow_for_run(dir: &RunDir, host: &AllowlistEntry, app: &App) -> Result<String, AppError> {
+    app: &App,
+) -> Result<Option<String>, AppError> {
+    if scope == AllowScope::Project && dir.state()?.status.is_final() {
+        return Ok(None);
+    }
     let command = Command::AllowHost {
         host: host.to_string(),
     };
     match Box::pin(send_command(dir, command.clone(), app)).await? {
-        SentCommandOutcome::Done(done) if done.succeeded => Ok(done.detail),
+        SentCommandOutcome::Done(done) if done.succeeded => Ok(Some(done.detail)),
         SentCommandOutcome::Done(done) => Err(refused_error(&dir.state()?, &command, &done.detail)),
-        SentCommandOutcome::Deferred => Ok(format!("commands can reach `{host}` once it resumes")),
+        SentCommandOutcome::Deferred => {
+            Ok(Some(format!("commands can reach `{host}` once it resumes")))
+        }
     }
+}
+
+/// Allows a host in the file of the project that `project` works in.
+pub fn allow_for_project(host: &AllowlistEntry, project: &App) -> Result<AllowedHost, AppError> {
+    let listed = allow_host_in_project(project.environment().working_dir(), host)?;
+    approve_host(host, project)?;
+    Ok(listed)
 }

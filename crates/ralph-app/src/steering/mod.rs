@@ -15,7 +15,7 @@ mod run_owner;
 mod send_command;
 mod steer;
 
-pub use allow_host::{AllowReport, AllowScope, allow_host, parse_host};
+pub use allow_host::{AllowScope, allow_for_project, allow_for_run, parse_host};
 pub use availability::{
     CommandAvailability, CommandRejection, allowed_commands, available_commands, command_rejection,
 };

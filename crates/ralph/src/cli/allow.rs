@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use ralph_app::AppError;
 use ralph_app::config::{AllowedHost, NetworkPolicySetting};
-use ralph_app::steering::{AllowReport, AllowScope, allow_host, parse_host};
+use ralph_app::steering::{AllowScope, allow_for_project, allow_for_run, parse_host};
 use ralph_core::net::AllowlistEntry;
 
 use super::context::Context;
@@ -37,25 +37,31 @@ pub(super) async fn run(args: AllowArgs, context: &Context) -> Result<ExitCode, 
     } else {
         AllowScope::Run
     };
-    let apps = (&context.app, &context.app);
-    let AllowReport { effect, listed } = allow_host(&dir, &host, scope, apps).await?;
-    let policy = listed.as_ref().map(|listed| listed.policy);
-    let effect = effect.unwrap_or_else(|| effect_on_later_runs(policy).to_owned());
-    let mut lines = vec![run_line(&dir.state()?, &effect)];
-    if let Some(listed) = &listed {
-        lines.extend(listing_lines(listed, &host));
+    let output = context.output();
+    let effect = allow_for_run(&dir, &host, scope, &context.app).await?;
+    if let Some(effect) = &effect {
+        // A problem with the project's file does not change the effect on the run.
+        output.print_lines(&[run_line(&dir.state()?, effect)])?;
     }
-    context.output().print_lines(&lines)?;
+    if args.project {
+        let listed = allow_for_project(&host, &context.app)?;
+        let mut lines = listing_lines(&listed, &host);
+        if effect.is_none() {
+            let later = effect_on_later_runs(listed.policy);
+            lines.insert(0, run_line(&dir.state()?, later));
+        }
+        output.print_lines(&lines)?;
+    }
     Ok(ExitCode::Success)
 }
 
 /// Describes the effect of an allowed host whose run has ended.
-fn effect_on_later_runs(policy: Option<NetworkPolicySetting>) -> &'static str {
+fn effect_on_later_runs(policy: NetworkPolicySetting) -> &'static str {
     match policy {
-        Some(NetworkPolicySetting::Allowlist | NetworkPolicySetting::AllowAll) => {
+        NetworkPolicySetting::Allowlist | NetworkPolicySetting::AllowAll => {
             "it has ended; later runs can reach the host"
         }
-        Some(NetworkPolicySetting::Deny) | None => "it has ended",
+        NetworkPolicySetting::Deny => "it has ended",
     }
 }
 

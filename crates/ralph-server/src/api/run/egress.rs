@@ -2,10 +2,11 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
+use ralph_app::AppError;
 use ralph_app::gate::{EgressReport, egress_report};
 use ralph_app::planning::app_for_run;
 use ralph_app::providers::gate_setup::EGRESS_LOG;
-use ralph_app::steering::{AllowReport, AllowScope, allow_host, parse_host};
+use ralph_app::steering::{AllowScope, allow_for_project, allow_for_run, parse_host};
 use ralph_core::run::Command;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -98,12 +99,30 @@ async fn allow(
             require_accepted(&run, &Command::AllowHost { host })?;
         }
         let project = app_for_run(&run.state.plan, &run.app)?;
-        let allowed = allow_host(&run.dir, &host, scope, (&run.app, &project));
-        let AllowReport { effect, listed } = Box::pin(allowed).await?;
-        Ok(AllowedHostEffect {
-            effect,
-            listed_in_project: listed.map(|_| true),
-        })
+        let allowed = allow_for_run(&run.dir, &host, scope, &run.app);
+        let effect = Box::pin(allowed).await?;
+        if scope == AllowScope::Run {
+            return Ok(AllowedHostEffect {
+                effect,
+                listed_in_project: None,
+            });
+        }
+        match allow_for_project(&host, &project) {
+            Ok(_) => Ok(AllowedHostEffect {
+                effect,
+                listed_in_project: Some(true),
+            }),
+            Err(error) => Err(not_listed(error, effect)),
+        }
     });
     Ok(Json(allowed.await?))
+}
+
+/// Returns the problem of a host that is allowed for the run and not for later ones.
+fn not_listed(error: AppError, effect: Option<String>) -> Problem {
+    let mut problem = Problem::from(error);
+    if let Some(effect) = effect {
+        problem.detail = format!("{effect}; later runs: {}", problem.detail);
+    }
+    problem
 }
