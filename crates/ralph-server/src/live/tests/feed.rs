@@ -339,8 +339,9 @@ async fn a_client_of_all_runs_that_never_reads_is_closed_and_continues_from_its_
     const RECORDS: u64 = 20_000;
     let fixture = StreamFixture::new();
     let server = fixture.serve(small_limits()).await;
-    let mut slow = server.open_feed(None).await;
-    let mut healthy = server.open_feed(None).await;
+    let mut client = FeedClient::default();
+    let mut slow = client.open(&server).await;
+    let mut healthy = FeedClient::default().open(&server).await;
     let reader = tokio::spawn(async move { healthy.frames_until(RECORDS).await });
     let mut journal = fixture.create();
     let message = "x".repeat(1000);
@@ -353,7 +354,6 @@ async fn a_client_of_all_runs_that_never_reads_is_closed_and_continues_from_its_
     server.wait_until(|streams| streams.too_slow() == 1).await;
     let expected: Vec<u64> = (1..=RECORDS).collect();
     assert_eq!(numbers(&reader.await.unwrap()), expected);
-    let mut client = FeedClient::default();
     loop {
         match slow.next().await {
             Received::Frame(frame) => client.receive(&frame),
