@@ -27,7 +27,7 @@ export function onFrames(listener: (frames: Frame[]) => void): () => void {
 
 const ignored = new Set<string>();
 
-/** Events of an ignored run refresh nothing. */
+/** Events of an ignored run refresh only the lists. */
 export function ignoreRun(run: string, isIgnored: boolean): void {
   if (isIgnored) ignored.add(run);
   else ignored.delete(run);
@@ -43,6 +43,7 @@ export function startLive(client: QueryClient): () => void {
   let cursor = "";
   let interrupted = false;
   const changed = new Set<string>();
+  let isListChanged = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let refreshed = 0;
   const refresh = () => {
@@ -51,6 +52,7 @@ export function startLive(client: QueryClient): () => void {
     void client.invalidateQueries({ queryKey: keys.runs() });
     for (const run of changed) void client.invalidateQueries({ queryKey: keys.run(run) });
     changed.clear();
+    isListChanged = false;
   };
   // Without the stream the page still shows what happens, a little later.
   const fallback = setInterval(() => {
@@ -73,9 +75,10 @@ export function startLive(client: QueryClient): () => void {
         // Events before this frame may be missing in what was loaded.
         if (frame.type === "hello" && (frame.reset || cursor === "")) void client.invalidateQueries();
         if (frame.cursor) cursor = frame.cursor;
+        isListChanged ||= frame.run !== undefined;
         if (frame.run && !ignored.has(frame.run)) changed.add(frame.run);
       }
-      if (changed.size > 0) timer ??= setTimeout(refresh, Math.max(0, refreshed + REFRESH_MS - performance.now()));
+      if (isListChanged) timer ??= setTimeout(refresh, Math.max(0, refreshed + REFRESH_MS - performance.now()));
       for (const listener of frameListeners) listener(frames);
     },
   });

@@ -9,6 +9,7 @@ import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
 import { ErrorBox } from "../../ui/error-box";
 import { Select, TextArea, TextField } from "../../ui/field";
+import { repoName } from "../../ui/format";
 import { Preflight } from "./preflight";
 import { PlanView } from "./plan-view";
 import { ProjectFacts } from "./project-facts";
@@ -49,11 +50,6 @@ export default function NewRun() {
 
   // The last choice for a repository comes back with the repository.
   const pickRepo = (repo: string) => set(choiceFor(repo, choice));
-  const [touched, setTouched] = useState(false);
-  useEffect(() => {
-    if (!touched && choice.repo === "" && repositories.data?.repositories[0]) pickRepo(repositories.data.repositories[0].repository);
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [repositories.data]);
 
   const missing =
     choice.repo.trim() === ""
@@ -91,7 +87,6 @@ export default function NewRun() {
                 placeholder="/home/you/project, OWNER/NAME or https://…"
                 list={listId}
                 value={choice.repo}
-                onFocus={() => setTouched(true)}
                 onChange={(event) => pickRepo(event.target.value)}
                 spellCheck={false}
                 autoComplete="off"
@@ -101,6 +96,7 @@ export default function NewRun() {
                   <option key={one.repository} value={one.repository} />
                 ))}
               </datalist>
+              {choice.repo === "" && <Recent repositories={repositories.data?.repositories ?? []} onPick={pickRepo} />}
               <ProjectFacts query={inspection} />
             </div>
           </Card>
@@ -207,6 +203,22 @@ export default function NewRun() {
           </div>
         </Card>
       </div>
+    </div>
+  );
+}
+
+/** The most repositories that are offered. */
+const MOST_RECENT = 4;
+
+function Recent({ repositories, onPick }: { repositories: { repository: string }[]; onPick: (repository: string) => void }) {
+  if (repositories.length === 0) return null;
+  return (
+    <div className="row wrap" role="group" aria-label="Repositories of earlier runs">
+      {repositories.slice(0, MOST_RECENT).map(({ repository }) => (
+        <Button key={repository} icon="file" onClick={() => onPick(repository)}>
+          {repoName(repository)}
+        </Button>
+      ))}
     </div>
   );
 }

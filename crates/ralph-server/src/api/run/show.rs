@@ -82,5 +82,8 @@ async fn remove(
         RemovalGuard::FinishedOnly
     };
     let removed = context.call_app(move |app| async move { remove_run(&id, guard, &app).await });
-    Ok(Json(removed.await?))
+    let removed = removed.await?;
+    // The next list must not contain the run.
+    context.index.refresh().await;
+    Ok(Json(removed))
 }

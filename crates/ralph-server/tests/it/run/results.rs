@@ -41,6 +41,7 @@ async fn a_verified_run_has_evidence_and_is_merged_and_removed() {
     assert_eq!(again["kind"], "already_merged");
     let removed = server.delete(&below(&run, "")).await.expect(200).json();
     assert_eq!(removed["run"], run.as_str());
+    assert_eq!(server.get_json("/api/v1/runs").await["runs"], json!([]));
     server.get(&below(&run, "")).await.expect(404);
     server.delete(&below(&run, "")).await.expect(404);
     server.stop().await;
