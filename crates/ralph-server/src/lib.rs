@@ -1,7 +1,7 @@
 //! Works on many runs in one process, and serves them over HTTP and WebSocket.
 //!
 //! - [`Server`] listens; [`ServeOptions`] are its settings.
-//! - [`context`] holds what all requests share.
+//! - `context` holds what all requests share.
 //! - `api` parses requests, one file per resource, and calls the application layer; `problem` is the
 //!   error of every request.
 //! - `edge` accepts connections and requests, `auth` decides which requests are accepted, `pages` has

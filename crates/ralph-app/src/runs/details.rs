@@ -86,6 +86,7 @@ pub struct RunBudgets {
 /// One budget; without a limit, `limit` is null.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct BudgetEntry<T> {
+    #[schema(value_type = Option<f64>)]
     pub limit: Option<T>,
     pub used: T,
 }

@@ -4,7 +4,7 @@
 //! - [`send_command`] requests an action: a note, a message, a diagnosis, an allowed host.
 //!   [`send_keyed_command`] does it once per key of the caller.
 //! - [`available_commands`] and [`command_rejection`] tell which commands a run accepts.
-//! - [`propose_task`], [`propose_edit`], [`allow_host`] and [`debug_commands`] prepare commands.
+//! - [`propose_task`], [`propose_edit`], [`allow_for_run`], [`allow_for_project`] and [`debug_commands`] prepare commands.
 
 mod allow_host;
 mod availability;

@@ -18,7 +18,7 @@ pub struct CommitEntry {
 
 impl HostRepo {
     /// Returns the files and directories of a commit; none if the list is longer than
-    /// [`Self::MAX_LIST`].
+    /// `MAX_LIST`.
     pub async fn commit_entries(
         &self,
         commit: &CommitId,

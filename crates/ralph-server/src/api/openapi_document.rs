@@ -30,7 +30,7 @@ use crate::problem::Problem;
 struct ApiDescription;
 
 /// The errors of every operation: status code and meaning.
-const COMMON_ERRORS: [(&str, &str); 9] = [
+const COMMON_ERRORS: [(&str, &str); 10] = [
     ("400", "The request cannot be understood."),
     ("401", "The request has no valid token or session."),
     (
@@ -39,6 +39,7 @@ const COMMON_ERRORS: [(&str, &str); 9] = [
     ),
     ("408", "The body did not arrive in time."),
     ("413", "The body is too large."),
+    ("415", "The body has another content type."),
     ("421", "The `Host` header does not name this server."),
     ("429", "Too many attempts to sign in failed."),
     ("431", "The headers are too large."),

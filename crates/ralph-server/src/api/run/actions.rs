@@ -28,8 +28,7 @@ struct ActionsQuery {
     iteration: Option<u32>,
     /// The `next` of an earlier response.
     after: Option<u64>,
-    /// The number of actions, at most 1,000.
-    #[param(minimum = 1, maximum = 1000)]
+    /// The number of actions; a response has at most 1,000.
     limit: Option<usize>,
 }
 
