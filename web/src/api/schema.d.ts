@@ -7883,7 +7883,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A request with this key is in progress. */
+            /** @description A request with this key is in progress, or something that the run needs is missing. */
             409: {
                 headers: {
                     [name: string]: unknown;

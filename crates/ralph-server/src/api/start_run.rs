@@ -45,7 +45,7 @@ struct StartedRun {
             headers(("Location" = String, description = "The path of the run."))),
         (status = 200, body = StartPreview, description = "The plan of a dry run, or the run of an earlier request with the same key."),
         (status = 400, body = Problem, description = "The body is not valid JSON."),
-        (status = 409, body = Problem, description = "A request with this key is in progress."),
+        (status = 409, body = Problem, description = "A request with this key is in progress, or something that the run needs is missing."),
         (status = 415, body = Problem, description = "The body is not JSON."),
         (status = 422, body = Problem, description = "The request is invalid, the task is rejected, or a question is open."),
         (status = 500, body = Problem, description = "The run cannot start."),
@@ -140,6 +140,11 @@ impl From<StartError> for Problem {
     fn from(error: StartError) -> Self {
         let problem = Self::from(error.error);
         let Some(question) = error.question else {
+            // Something is missing on this machine, such as a credential or a container engine.
+            if problem.status_code() == StatusCode::INTERNAL_SERVER_ERROR {
+                let missing = Self::new(StatusCode::CONFLICT, "cannot-start", problem.detail);
+                return missing.with_hint(problem.hint);
+            }
             return problem;
         };
         let status = StatusCode::UNPROCESSABLE_ENTITY;

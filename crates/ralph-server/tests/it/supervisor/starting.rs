@@ -49,7 +49,7 @@ async fn a_question_names_the_field_that_answers_it() {
     server.wait_for_status(&first, "paused").await;
     // Its process holds the run, so only a new one is possible.
     let mut body = server.project.new_run();
-    server.post("/api/v1/runs", &body).await.expect(500);
+    server.post("/api/v1/runs", &body).await.expect(409);
 
     let server = TestServer::start_for(server.stop().await).await;
     server.wait_for_status(&first, "paused").await;
