@@ -22,7 +22,6 @@ pub const NEEDS_UPGRADE: &str = "needs_upgrade";
 
 /// A summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[serde(deny_unknown_fields)] // the description tells it from the details of a run
 pub struct RunSummary {
     #[schema(value_type = String)]
     pub id: RunId,

@@ -7,7 +7,7 @@ use axum::response::IntoResponse;
 use utoipa::OpenApi;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::schema::ComponentsBuilder;
+use utoipa::openapi::schema::{AnyOfBuilder, Components, ComponentsBuilder, Schema};
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
@@ -98,6 +98,7 @@ pub(super) fn complete(mut document: OpenApiDocument) -> OpenApiDocument {
     );
     let cookie = SecurityScheme::ApiKey(ApiKey::Cookie(cookie));
     components.add_security_scheme("session", cookie);
+    accept_several_matches(&mut components, "ListedRun");
     document.components = Some(components);
     for (path, item) in &mut document.paths.paths {
         let operations = [
@@ -116,6 +117,18 @@ pub(super) fn complete(mut document: OpenApiDocument) -> OpenApiDocument {
         }
     }
     document
+}
+
+/// Lets a value match several schemas of a union: the details of a run contain its summary.
+fn accept_several_matches(components: &mut Components, name: &str) {
+    if let Some(RefOr::T(schema)) = components.schemas.get_mut(name)
+        && let Schema::OneOf(union) = schema
+    {
+        let description = union.description.take();
+        let items = std::mem::take(&mut union.items).into_iter();
+        let any = items.fold(AnyOfBuilder::new(), AnyOfBuilder::item);
+        *schema = Schema::AnyOf(any.description(description).build());
+    }
 }
 
 /// Returns the name of an operation for generated clients, such as `get_runs_id_diff`. The names of the
